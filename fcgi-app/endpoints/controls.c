@@ -1,0 +1,301 @@
+/* The controls' table, and how a value in a query or in JSON becomes a field. */
+
+#include "endpoints/controls.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "wire/body.h"
+#include "wire/query.h"
+
+enum kind {
+    KIND_PROMPT,
+    KIND_COUNT,
+    KIND_MS,     /* milliseconds, kept in microseconds */
+    KIND_CHOICE, /* one of a list of names, kept as its index */
+};
+
+struct control {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+    uint64_t min;
+    uint64_t max;        /* where no setting limits it */
+    size_t limit_offset; /* of the setting that does, in struct config; 0: none */
+    const char *const *choices;
+};
+
+#define AT(field)    offsetof(struct controls, field)
+#define LIMIT(field) offsetof(struct config, field)
+
+/* In the order of enum tokgen_vocab. */
+static const char *const vocabs[] = {"words", "torture", NULL};
+
+/* JSON numbers are doubles: above 2^53 - 1 they are no longer exact (RFC 8259, section 6). */
+#define EXACT_MAX 9007199254740991u
+
+static const struct control table[] = {
+    {"prompt", KIND_PROMPT, AT(prompt), 1, 0, LIMIT(prompt_max_bytes), NULL},
+    {"max_tokens", KIND_COUNT, AT(max_tokens), 1, 0, LIMIT(max_tokens_limit), NULL},
+    {"ttft_ms", KIND_MS, AT(ttft_us), 0, 0, LIMIT(ttft_limit_us), NULL},
+    {"itl_ms", KIND_MS, AT(itl_us), 0, 0, LIMIT(itl_limit_us), NULL},
+    {"seed", KIND_COUNT, AT(seed), 0, EXACT_MAX, 0, NULL},
+    {"vocab", KIND_CHOICE, AT(vocab), 0, 0, 0, vocabs},
+};
+
+#undef AT
+#undef LIMIT
+
+enum { CONTROLS = sizeof(table) / sizeof(table[0]) };
+
+struct reading {
+    struct controls *controls;
+    const struct config *config;
+    struct problem *problem;
+    unsigned seen; /* bit i: table[i] was given */
+};
+
+static uint64_t max_of(const struct reading *reading, const struct control *control)
+{
+    if (control->limit_offset == 0)
+        return control->max;
+    /* Each limit is a uint64_t or an int64_t that is not negative. */
+    uint64_t limit;
+    memcpy(&limit, (const char *)reading->config + control->limit_offset, sizeof(limit));
+    return limit;
+}
+
+/* --- what is allowed, in words --- */
+
+static void describe_ms(char *out, size_t cap, uint64_t us)
+{
+    if (us % 1000 == 0)
+        snprintf(out, cap, "%llu", (unsigned long long)(us / 1000));
+    else
+        snprintf(out, cap, "%llu.%03llu", (unsigned long long)(us / 1000),
+                 (unsigned long long)(us % 1000));
+}
+
+static void describe(const struct reading *reading, const struct control *control,
+                     char out[160])
+{
+    unsigned long long max = max_of(reading, control);
+    char max_ms[32];
+
+    switch (control->kind) {
+    case KIND_PROMPT:
+        snprintf(out, 160, "1 to %llu bytes of UTF-8 text are allowed (--prompt-max-bytes)", max);
+        break;
+    case KIND_COUNT:
+        snprintf(out, 160, "a whole number from %llu to %llu is allowed",
+                 (unsigned long long)control->min, max);
+        break;
+    case KIND_MS:
+        describe_ms(max_ms, sizeof(max_ms), max);
+        snprintf(out, 160, "milliseconds from 0 to %s, with up to three decimals, are allowed",
+                 max_ms);
+        break;
+    case KIND_CHOICE:
+        out[0] = '\0';
+        for (const char *const *choice = control->choices; *choice != NULL; choice++) {
+            strcat(out, *choice);
+            strcat(out, choice[1] == NULL ? " is allowed" : choice[2] == NULL ? " or " : ", ");
+        }
+    }
+}
+
+static int refuse(struct reading *reading, const struct control *control, const char *code,
+                  const char *given, size_t given_len)
+{
+    char allowed[160];
+    char shown[PROBLEM_SHOWN_MAX_BYTES + 4];
+
+    describe(reading, control, allowed);
+    return problem_set(reading->problem, 400, code, control->name, "%s: `%s` was given; %s",
+                       control->name, problem_show(shown, given, given_len), allowed);
+}
+
+/* --- values --- */
+
+static int store_prompt(struct reading *reading, const struct control *control,
+                        const char *text, size_t len)
+{
+    uint64_t max = max_of(reading, control);
+
+    if (len == 0 || len > max)
+        return problem_set(reading->problem, 400, len == 0 ? "empty" : "too_long", control->name,
+                           "%s: %zu bytes were given; 1 to %llu are allowed "
+                           "(--prompt-max-bytes)",
+                           control->name, len, (unsigned long long)max);
+    char *copy = malloc(len + 1);
+    if (copy == NULL)
+        return problem_set(reading->problem, 503, "no_memory", NULL, "no memory for the prompt");
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    reading->controls->prompt = copy;
+    reading->controls->prompt_len = len;
+    return 0;
+}
+
+static int store_choice(struct reading *reading, const struct control *control,
+                        const char *text, size_t len)
+{
+    uint64_t *field = (uint64_t *)((char *)reading->controls + control->offset);
+
+    for (uint64_t i = 0; control->choices[i] != NULL; i++) {
+        if (strlen(control->choices[i]) == len && memcmp(control->choices[i], text, len) == 0) {
+            *field = i;
+            return 0;
+        }
+    }
+    return refuse(reading, control, "not_allowed", text, len);
+}
+
+static int store_text(struct reading *reading, const struct control *control, const char *text,
+                      size_t len)
+{
+    void *field = (char *)reading->controls + control->offset;
+    uint64_t max = max_of(reading, control);
+    enum number_status status;
+
+    switch (control->kind) {
+    case KIND_PROMPT:
+        return store_prompt(reading, control, text, len);
+    case KIND_CHOICE:
+        return store_choice(reading, control, text, len);
+    case KIND_COUNT:
+        status = number_parse_u64(text, len, control->min, max, field);
+        break;
+    default:
+        status = number_parse_ms(text, len, 0, (int64_t)max, field);
+    }
+    if (status == NUMBER_OK)
+        return 0;
+    return refuse(reading, control,
+                  status == NUMBER_MALFORMED ? "not_a_number" : "out_of_range", text, len);
+}
+
+static int store_number(struct reading *reading, const struct control *control,
+                        const cJSON *value)
+{
+    double number = value->valuedouble;
+    double scaled = control->kind == KIND_MS ? number * 1000 : number;
+    double whole = round(scaled);
+    uint64_t max = max_of(reading, control);
+    char given[40];
+
+    snprintf(given, sizeof(given), "%.17g", number);
+    /* Decimals of a double are never exact: a microsecond's thousandth is not a fraction. */
+    if (!(fabs(scaled - whole) <= 1e-3) || (control->kind == KIND_COUNT && whole != number))
+        return refuse(reading, control, "not_a_number", given, strlen(given));
+    if (whole < (double)control->min || whole > (double)max)
+        return refuse(reading, control, "out_of_range", given, strlen(given));
+    /* uint64_t and int64_t fields alike: the value is below 2^53. */
+    *(uint64_t *)((char *)reading->controls + control->offset) = (uint64_t)whole;
+    return 0;
+}
+
+static int store_json(struct reading *reading, const struct control *control, const cJSON *value)
+{
+    bool wants_text = control->kind == KIND_PROMPT || control->kind == KIND_CHOICE;
+
+    if (wants_text && cJSON_IsString(value))
+        return store_text(reading, control, value->valuestring, strlen(value->valuestring));
+    if (!wants_text && cJSON_IsNumber(value))
+        return store_number(reading, control, value);
+    return problem_set(reading->problem, 400, "wrong_type", control->name,
+                       "%s: a JSON %s is needed, and another type was given", control->name,
+                       wants_text ? "string" : "number");
+}
+
+/* --- whole requests --- */
+
+/* The row of `name`, marked as seen; NULL with problem->status 0 when the name is unknown, and
+ * with a problem when it comes again. */
+static const struct control *look_up(struct reading *reading, const char *name)
+{
+    for (unsigned i = 0; i < CONTROLS; i++) {
+        if (strcmp(table[i].name, name) != 0)
+            continue;
+        if (reading->seen & 1u << i) {
+            problem_set(reading->problem, 400, "given_twice", table[i].name,
+                        "%s: it was given twice; once is allowed", table[i].name);
+            return NULL;
+        }
+        reading->seen |= 1u << i;
+        return &table[i];
+    }
+    return NULL;
+}
+
+static struct reading begin(struct controls *controls, const struct config *config,
+                            struct problem *problem)
+{
+    *problem = (struct problem){.status = 0};
+    *controls = (struct controls){
+        .max_tokens = config->max_tokens,
+        .ttft_us = config->ttft_us,
+        .itl_us = config->itl_us,
+    };
+    return (struct reading){.controls = controls, .config = config, .problem = problem};
+}
+
+static int end(struct reading *reading, int result)
+{
+    if (result == 0 && reading->controls->prompt == NULL)
+        result = problem_set(reading->problem, 400, "missing", "prompt",
+                             "prompt: it was not given; it is the one parameter that is needed");
+    if (result != 0)
+        controls_free(reading->controls);
+    return result;
+}
+
+int controls_from_query(struct controls *controls, const struct config *config,
+                        const char *query, struct problem *problem)
+{
+    struct query parsed;
+    struct reading reading = begin(controls, config, problem);
+
+    if (query_parse(&parsed, query, strlen(query), problem) != 0)
+        return -1;
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < parsed.count; i++) {
+        const struct query_pair *pair = &parsed.pairs[i];
+        const struct control *control = look_up(&reading, pair->name);
+        if (control != NULL)
+            result = store_text(&reading, control, pair->value, pair->value_len);
+        else if (problem->status != 0)
+            result = -1;
+    }
+    query_free(&parsed);
+    return end(&reading, result);
+}
+
+int controls_from_body(struct controls *controls, const struct config *config, const char *body,
+                       size_t len, struct problem *problem)
+{
+    struct reading reading = begin(controls, config, problem);
+    cJSON *json = body_parse(body, len, problem);
+
+    if (json == NULL)
+        return -1;
+    int result = 0;
+    for (const cJSON *item = json->child; result == 0 && item != NULL; item = item->next) {
+        const struct control *control = look_up(&reading, item->string);
+        if (control != NULL)
+            result = store_json(&reading, control, item);
+        else if (problem->status != 0)
+            result = -1;
+    }
+    cJSON_Delete(json);
+    return end(&reading, result);
+}
+
+void controls_free(struct controls *controls)
+{
+    free(controls->prompt);
+    controls->prompt = NULL;
+}

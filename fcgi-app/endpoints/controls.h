@@ -1,0 +1,37 @@
+#ifndef RUNNEL_ENDPOINTS_CONTROLS_H
+#define RUNNEL_ENDPOINTS_CONTROLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "gen/tokgen.h"
+#include "wire/problem.h"
+
+/*
+ * What one request asks for: the same names in a query and in a JSON body. One table in controls.c
+ * holds each name, its kind and its range; a new control is a field here and a row there.
+ */
+
+struct controls {
+    char *prompt; /* owned */
+    size_t prompt_len;
+    uint64_t max_tokens;
+    int64_t ttft_us;
+    int64_t itl_us;
+    uint64_t seed;
+    uint64_t vocab; /* an enum tokgen_vocab */
+};
+
+/* From a query string. 0, or -1 with `problem` filled and nothing to free. */
+int controls_from_query(struct controls *controls, const struct config *config,
+                        const char *query, struct problem *problem);
+
+/* From a JSON body; the same. */
+int controls_from_body(struct controls *controls, const struct config *config, const char *body,
+                       size_t len, struct problem *problem);
+
+void controls_free(struct controls *controls);
+
+#endif

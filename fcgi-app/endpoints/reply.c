@@ -1,0 +1,122 @@
+/* Heads and whole replies. */
+
+#include "endpoints/reply.h"
+
+#include <string.h>
+
+enum {
+    REPLY_MAX_BYTES = 1 << 20,
+    RETRY_AFTER_S = 1,
+};
+
+static const char *reason_of(int status)
+{
+    switch (status) {
+    case 200:
+        return "OK";
+    case 400:
+        return "Bad Request";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 413:
+        return "Content Too Large";
+    case 414:
+        return "URI Too Long";
+    case 415:
+        return "Unsupported Media Type";
+    case 503:
+        return "Service Unavailable";
+    default:
+        return "Internal Server Error";
+    }
+}
+
+static int append_common(struct buffer *out, int status, const char *content_type,
+                         const char *request_id)
+{
+    return buffer_printf(out,
+                         "Status: %d %s\r\n"
+                         "Content-Type: %s\r\n"
+                         "X-Request-Id: %s\r\n",
+                         status, reason_of(status), content_type, request_id);
+}
+
+int reply_append_head(struct buffer *out, int status, const char *content_type,
+                      size_t content_len, const char *request_id)
+{
+    append_common(out, status, content_type, request_id);
+    return buffer_printf(out, "Cache-Control: no-store\r\nContent-Length: %zu\r\n\r\n",
+                         content_len);
+}
+
+int reply_append_stream_head(struct buffer *out, const char *request_id)
+{
+    /* Without the charset some clients read Latin-1, and split lines at the byte 0x85. no-transform
+     * keeps compressing proxies out; X-Accel-Buffering turns the buffer of an nginx off. */
+    append_common(out, 200, "text/event-stream; charset=utf-8", request_id);
+    return buffer_append_text(out, "Cache-Control: no-cache, no-transform\r\n"
+                                   "X-Accel-Buffering: no\r\n\r\n");
+}
+
+int reply_append_problem(struct buffer *out, const struct problem *problem, const char *allow,
+                         const char *request_id)
+{
+    struct buffer body;
+
+    buffer_init(&body, REPLY_MAX_BYTES);
+    int result = problem_append_json(problem, &body);
+    if (allow != NULL)
+        buffer_printf(out, "Allow: %s\r\n", allow);
+    if (problem->status == 503)
+        buffer_printf(out, "Retry-After: %d\r\n", RETRY_AFTER_S);
+    if (result == 0)
+        result = reply_append_head(out, problem->status, REPLY_JSON, body.len, request_id);
+    if (result == 0)
+        result = buffer_append(out, body.data, body.len);
+    buffer_free(&body);
+    return result;
+}
+
+/* Send `reply`, of which HEAD gets the part up to the empty line. */
+static void send_whole(struct request *request, struct buffer *reply)
+{
+    if (strcmp(request_method(request), "HEAD") == 0 && !reply->failed) {
+        const char *end = memmem(reply->data, reply->len, "\r\n\r\n", 4);
+        if (end != NULL)
+            reply->len = (size_t)(end - reply->data) + 4;
+    }
+    request_reply(request, reply);
+    buffer_free(reply);
+}
+
+void reply_send(struct request *request, int status, const char *content_type,
+                const struct buffer *body)
+{
+    struct buffer reply;
+
+    buffer_init(&reply, REPLY_MAX_BYTES);
+    reply_append_head(&reply, status, content_type, body->len, request_id(request));
+    buffer_append(&reply, body->data, body->len);
+    send_whole(request, &reply);
+}
+
+void reply_send_problem(struct request *request, const struct problem *problem,
+                        const char *allow)
+{
+    struct buffer reply;
+
+    buffer_init(&reply, REPLY_MAX_BYTES);
+    reply_append_problem(&reply, problem, allow, request_id(request));
+    send_whole(request, &reply);
+}
+
+void reply_send_stream_head(struct request *request)
+{
+    struct buffer reply;
+
+    buffer_init(&reply, REPLY_MAX_BYTES);
+    reply_append_stream_head(&reply, request_id(request));
+    send_whole(request, &reply);
+}

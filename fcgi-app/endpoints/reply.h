@@ -1,0 +1,36 @@
+#ifndef RUNNEL_ENDPOINTS_REPLY_H
+#define RUNNEL_ENDPOINTS_REPLY_H
+
+#include <stddef.h>
+
+#include "base/buffer.h"
+#include "fastcgi/request.h"
+#include "wire/problem.h"
+
+/*
+ * Replies of one piece, and the heads of all replies. A reply is appended to a buffer and sent by
+ * request_reply, or becomes the last bytes of a generation: both write the same.
+ */
+
+#define REPLY_JSON "application/json"
+#define REPLY_TEXT "text/plain; charset=utf-8"
+
+/* `Status:`, Content-Type, Content-Length, the caching and id headers, and the empty line. */
+int reply_append_head(struct buffer *out, int status, const char *content_type,
+                      size_t content_len, const char *request_id);
+
+/* The head of an event stream. */
+int reply_append_stream_head(struct buffer *out, const char *request_id);
+
+/* Head and body of an error. `allow` is for 405, else NULL. */
+int reply_append_problem(struct buffer *out, const struct problem *problem, const char *allow,
+                         const char *request_id);
+
+/* Send them; each ends the request. HEAD gets the head alone (RFC 9110, section 9.3.2). */
+void reply_send(struct request *request, int status, const char *content_type,
+                const struct buffer *body);
+void reply_send_problem(struct request *request, const struct problem *problem,
+                        const char *allow);
+void reply_send_stream_head(struct request *request);
+
+#endif

@@ -1,0 +1,132 @@
+#ifndef RUNNEL_ENGINE_GENERATION_H
+#define RUNNEL_ENGINE_GENERATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "engine/ledger.h"
+#include "engine/timing.h"
+
+/*
+ * One request on its way through the engine:
+ *
+ *     queued -> prefill -> decode -> done | cancelled | failed | shed | stalled | drained
+ *
+ * A generation knows neither HTTP nor libfcgi. It asks an encoder for bytes and gives them to a
+ * sink; both are tables of functions, so it runs the same under a test's fake ones. Every
+ * transition is told to the ledger here and nowhere else. Engine thread only.
+ */
+
+enum sink_peer { SINK_PRESENT, SINK_HUNG_UP, SINK_ABORTED };
+
+/* Where the bytes go. The functions never block, whatever the peer does. */
+struct sink_ops {
+    /* Buffer some bytes, at most SINK_WRITE_MAX_BYTES between two flushes. 0 or -1. */
+    int (*write)(void *context, const char *bytes, size_t len);
+    /* Hand what is buffered to the kernel. 0, or -1: final, and so is every later call. */
+    int (*flush)(void *context);
+    /* Whether a write of SINK_WRITE_MAX_BYTES and its flush would go through at once. */
+    bool (*writable)(void *context);
+    /* Whether the peer has left or asked to stop. */
+    enum sink_peer (*peer)(void *context);
+    /* The reply is complete: flush it with its end. 0 or -1. */
+    int (*end)(void *context);
+    /* Free the sink. Before `end` it cuts the reply off. */
+    void (*release)(void *context);
+    /* For epoll; -1 where there is none. */
+    int (*descriptor)(void *context);
+};
+
+enum { SINK_WRITE_MAX_BYTES = 8000 };
+
+struct sink {
+    const struct sink_ops *ops;
+    void *context; /* owned by the generation until release */
+};
+
+/*
+ * What the bytes are. Each appends to `out` and returns 0, or -1 when it cannot, which fails the
+ * request. A reply in one piece appends nothing before `end`; what it keeps meanwhile is its own.
+ */
+struct encoder_ops {
+    /* Sent when the request has been accepted. */
+    int (*head)(void *context, struct buffer *out);
+    /* Token `index`. */
+    int (*token)(void *context, struct buffer *out, uint64_t index);
+    /* The last bytes of the reply, for each outcome that still has somebody to tell. */
+    int (*end)(void *context, struct buffer *out, enum ledger_outcome outcome);
+    void (*free)(void *context);
+};
+
+struct encoder {
+    const struct encoder_ops *ops;
+    void *context; /* owned by the generation */
+};
+
+struct generation {
+    /* set by whoever submits it, with ledger.id, .route, .requested and .accepted_wall_us */
+    struct ledger_request ledger;
+    struct timing timing;
+    struct encoder encoder;
+    struct sink sink;
+    int64_t accepted_us; /* monotonic: when the request was complete */
+
+    /* the engine's own */
+    int64_t started_us; /* when it got its slot */
+    int64_t due_us;     /* of the next token */
+    struct buffer pending; /* bytes that the sink has not taken; empty but for slow readers */
+    enum ledger_outcome ending; /* set once `pending` holds the reply's last bytes */
+    bool lost; /* the client has gone, but cancel handling is off: generate for nobody */
+
+    /* the pacer's own */
+    int64_t wake_us;
+    uint64_t order; /* first come, first served among equal wake times */
+    int64_t blocked_since_us;
+    size_t heap_index;
+    bool in_heap, in_queue, has_slot, is_watched, is_blocked;
+    struct generation *next, *previous; /* in the queue */
+};
+
+struct generation_context {
+    struct ledger *ledger;
+    struct buffer *scratch; /* of the engine thread: a token's bytes while they are sent */
+    bool ignore_cancel;
+};
+
+/* What comes next for a generation that was stepped. */
+enum generation_step {
+    STEP_WAIT,     /* nothing to do before due_us */
+    STEP_BLOCKED,  /* the sink takes no more at the moment */
+    STEP_SLOTLESS, /* generated to its end; its last bytes wait for the sink */
+    STEP_ENDED,    /* told to the ledger; destroy it */
+};
+
+/* Accept it, as queued: counts it and sends the head. */
+enum generation_step generation_accept(struct generation *generation,
+                                       const struct generation_context *context);
+
+/* Refuse it, before or after the wait, with outcome shed. */
+void generation_refuse(struct generation *generation, const struct generation_context *context);
+
+/* It has a slot from now on. */
+void generation_start(struct generation *generation, const struct generation_context *context,
+                      int64_t now_us);
+
+/* Send what is pending, then at most one token that is due. */
+enum generation_step generation_step(struct generation *generation,
+                                     const struct generation_context *context, int64_t now_us);
+
+/* End it now with an outcome that the client may still be told (drained), or cut it off. */
+void generation_stop(struct generation *generation, const struct generation_context *context,
+                     enum ledger_outcome outcome, enum ledger_detector detected_by,
+                     int64_t now_us);
+
+/* Free it, its encoder and its sink; a reply that has not ended is cut off. */
+void generation_destroy(struct generation *generation);
+
+/* A new one with nothing in it; NULL without memory. */
+struct generation *generation_create(void);
+
+#endif

@@ -1,0 +1,23 @@
+#ifndef RUNNEL_FASTCGI_LISTENER_H
+#define RUNNEL_FASTCGI_LISTENER_H
+
+/*
+ * The listening socket: the one that spawn-fcgi left on descriptor 0, or one of our own. libfcgi's
+ * own FCGX_OpenSocket binds every address and exits when it cannot, so it is not used.
+ */
+
+struct listener {
+    int fd;
+    char unlink_path[108]; /* of a Unix socket that we made, else "" */
+};
+
+enum { LISTENER_ERROR_MAX_BYTES = 300 };
+
+/* `where` as in --listen. The socket is non-blocking and close-on-exec. 0, or -1 with `error`. */
+int listener_open(struct listener *listener, const char *where, unsigned mode,
+                  char error[LISTENER_ERROR_MAX_BYTES]);
+
+/* Close it, and remove a Unix socket that we made. */
+void listener_close(struct listener *listener);
+
+#endif

@@ -1,0 +1,213 @@
+/* Start-up and its order; everything else has a room of its own. */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "config.h"
+#include "endpoints/routes.h"
+#include "fastcgi/intake.h"
+#include "fastcgi/listener.h"
+
+#define RUNNEL_VERSION "0.1.0"
+
+enum { EXIT_DRAINED = 0, EXIT_SETTING = 2, EXIT_START = 3 };
+
+enum { PARAMS_MAX_BYTES = 128 << 10 }; /* nginx refuses to send more than 64 KiB */
+
+struct server {
+    struct app app;
+    struct listener listener;
+    struct intake *intake;
+};
+
+static void fail(const char *why)
+{
+    log_error("runnel cannot start: %s", why);
+}
+
+static void fail_errno(const char *what)
+{
+    log_error("runnel cannot start: %s: %s", what, strerror(errno));
+}
+
+/* libfcgi sets handlers of its own in FCGX_Init, so this comes after it. */
+static void set_signals(void)
+{
+    sigset_t blocked;
+
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGUSR1, SIG_IGN);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &blocked, NULL); /* inherited by every thread; the loop reads them */
+}
+
+/* Each stream is a descriptor: take what the limits allow. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* The access log: one line a request. */
+static void log_request(const struct ledger_request *request)
+{
+    log_info("request id=%s route=%s outcome=%s phase=%s detected_by=%s requested=%llu "
+             "generated=%llu delivered=%llu discarded=%llu ttft_ms=%.3f duration_ms=%.3f",
+             request->id, ledger_route_name(request->route),
+             ledger_outcome_name(request->outcome), ledger_phase_name(request->phase),
+             request->detected_by != LEDGER_NOT_DETECTED
+                 ? ledger_detector_name(request->detected_by)
+                 : "-",
+             (unsigned long long)request->requested, (unsigned long long)request->generated,
+             (unsigned long long)request->delivered, (unsigned long long)request->discarded,
+             request->ttft_us < 0 ? -1.0 : (double)request->ttft_us / 1000,
+             (double)request->duration_us / 1000);
+}
+
+static void stop_intake(void *context)
+{
+    struct server *server = context;
+
+    intake_stop(server->intake);
+}
+
+static int start_engine(struct server *server)
+{
+    const struct config *config = server->app.config;
+    const struct loop_options options = {
+        .pacer =
+            {
+                .slots = config->slots,
+                .queue = config->queue,
+                .stall_timeout_us = config->stall_timeout_us,
+                .ignore_cancel = config->ignore_cancel,
+                .ledger = server->app.ledger,
+                .clock = clock_system(),
+                .on_end = log_request,
+            },
+        .drain_us = config->drain_us,
+        .on_drained = stop_intake,
+        .context = server,
+    };
+
+    server->app.loop = loop_create(&options);
+    return server->app.loop != NULL ? 0 : -1;
+}
+
+static int start_intake(struct server *server)
+{
+    const struct config *config = server->app.config;
+    const struct intake_options options = {
+        .listen_fd = server->listener.fd,
+        .limits = {.params_max_bytes = PARAMS_MAX_BYTES,
+                   .body_max_bytes = config->body_max_bytes},
+        .read_timeout_us = config->read_timeout_us,
+        .handle = routes_handle,
+        .context = &server->app,
+    };
+
+    server->intake = intake_create(&options);
+    return server->intake != NULL ? 0 : -1;
+}
+
+/* Everything that can fail, before anything is served. 0, or -1 and it has been said. */
+static int start(struct server *server)
+{
+    const struct config *config = server->app.config;
+    char error[400];
+
+    if (request_library_init() != 0 || request_self_test(error) != 0) {
+        fail(error);
+        return -1;
+    }
+    set_signals();
+    raise_descriptor_limit();
+    if (listener_open(&server->listener, config->listen, (unsigned)config->socket_mode, error) !=
+        0) {
+        fail(error);
+        return -1;
+    }
+    server->app.ledger = ledger_open(config->state, error);
+    if (server->app.ledger == NULL) {
+        fail(error);
+        return -1;
+    }
+    if (start_engine(server) != 0 || start_intake(server) != 0) {
+        fail_errno("the engine");
+        return -1;
+    }
+    /* Threads last: from here on nothing fails. */
+    if (log_start() != 0 || loop_start(server->app.loop) != 0) {
+        fail_errno("threads");
+        return -1;
+    }
+    return 0;
+}
+
+static int serve(const struct config *config)
+{
+    struct server server = {.app = {.config = config}, .listener = {.fd = -1}};
+
+    if (start(&server) != 0) {
+        listener_close(&server.listener);
+        return EXIT_START;
+    }
+    if (config->ignore_cancel)
+        log_warn("--ignore-cancel: clients that leave are not noticed, their tokens are generated "
+                 "for nobody");
+    log_info("runnel %s ready, pid=%d listen=%s slots=%llu queue=%llu state=%s", RUNNEL_VERSION,
+             (int)getpid(), config->listen[0] != '\0' ? config->listen : "descriptor 0",
+             (unsigned long long)config->slots, (unsigned long long)config->queue,
+             config->state[0] != '\0' ? config->state : "memory");
+    intake_run(server.intake); /* until the drain is over */
+    listener_close(&server.listener);
+    loop_join(server.app.loop);
+    intake_destroy(server.intake);
+    ledger_close(server.app.ledger);
+    log_info("drained, runnel ends");
+    log_stop();
+    return EXIT_DRAINED;
+}
+
+int main(int argc, char **argv)
+{
+    struct config config;
+    char error[CONFIG_ERROR_MAX_BYTES];
+
+    switch (config_load(&config, argc, argv, error)) {
+    case CONFIG_HELP:
+        config_help(stdout);
+        return EXIT_DRAINED;
+    case CONFIG_VERSION:
+        puts("runnel " RUNNEL_VERSION);
+        return EXIT_DRAINED;
+    case CONFIG_PRINT:
+        config_print(&config, stdout);
+        return EXIT_DRAINED;
+    case CONFIG_INVALID:
+        fprintf(stderr, "runnel: %s\n", error);
+        return EXIT_SETTING;
+    default:
+        break;
+    }
+    if (log_open(config.log_file[0] != '\0' ? config.log_file : NULL,
+                 (enum log_level)config.log_level) != 0) {
+        fprintf(stderr, "runnel: --log-file: cannot open `%s`: %s\n", config.log_file,
+                strerror(errno));
+        return EXIT_START;
+    }
+    return serve(&config);
+}

@@ -1,0 +1,65 @@
+/* JSON bodies: cJSON parses, this file refuses what cJSON lets through. */
+
+#include "wire/body.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistr.h>
+
+/* cJSON turns the escape \u0000 into the end of the string. */
+static bool has_nul(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '\0')
+            return true;
+        if (text[i] != '\\')
+            continue;
+        if (len - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0)
+            return true;
+        i++; /* the escaped character, which may be a backslash */
+    }
+    return false;
+}
+
+static size_t skip_space(const char *text, size_t at, size_t len)
+{
+    while (at < len && strchr(" \t\r\n", text[at]) != NULL && text[at] != '\0')
+        at++;
+    return at;
+}
+
+cJSON *body_parse(const char *text, size_t len, struct problem *problem)
+{
+    const char *end = text;
+
+    if (skip_space(text, 0, len) == len) {
+        problem_set(problem, 400, "empty_body", NULL,
+                    "the body is empty; a JSON object such as {\"prompt\":\"hello\"} is needed");
+        return NULL;
+    }
+    if (u8_check((const uint8_t *)text, len) != NULL) {
+        problem_set(problem, 400, "bad_utf8", NULL, "the body is not valid UTF-8");
+        return NULL;
+    }
+    if (has_nul(text, len)) {
+        problem_set(problem, 400, "nul_byte", NULL,
+                    "the body has an embedded NUL; text without it is allowed");
+        return NULL;
+    }
+    cJSON *json = cJSON_ParseWithLengthOpts(text, len, &end, 0);
+    size_t stop = (size_t)(end - text);
+    if (json == NULL || skip_space(text, stop, len) != len) {
+        problem_set(problem, 400, "bad_json", NULL, "the body is not JSON: it goes wrong at byte %zu",
+                    json == NULL ? stop : skip_space(text, stop, len));
+        cJSON_Delete(json);
+        return NULL;
+    }
+    if (!cJSON_IsObject(json)) {
+        problem_set(problem, 400, "not_an_object", NULL,
+                    "the body is JSON, but not an object such as {\"prompt\":\"hello\"}");
+        cJSON_Delete(json);
+        return NULL;
+    }
+    return json;
+}
