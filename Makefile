@@ -62,9 +62,85 @@ $(OBJ)/%.o: %.c Makefile
 
 unit-binaries: $(TEST_BINS)
 
+# --- the README's two commands ---
+
+lab: deps
+	@$(MAKE) --no-print-directory all
+	@scripts/up
+	@scripts/lab
+
+test: deps-test
+	@$(MAKE) --no-print-directory all sanitized
+	@tests/run lint unit tsan scripts integration
+
+# --- what they are made of ---
+
+deps:
+	@scripts/deps
+
+deps-test:
+	@scripts/deps --test
+
+up: all
+	@scripts/up
+
+down:
+	@scripts/down
+
+# What takes longer than make test should: the integration suite once more, against the responder
+# under each sanitizer.
+test-all: deps-test
+	@$(MAKE) --no-print-directory all sanitized
+	RUNNEL=build/asan/bin/runnel tests/run integration
+	RUNNEL=build/tsan/bin/runnel tests/run integration
+
+check: all sanitized
+	@tests/run lint unit tsan scripts
+
+lint:
+	@tests/run lint
+
+unit: asan
+	@tests/run unit
+
+scripts-test: all
+	@tests/run scripts
+
+integration: all
+	@tests/run integration
+
+asan:
+	@$(MAKE) --no-print-directory SAN=asan all unit-binaries
+
+# Under TSan the tests that have threads, or share the ledger with somebody who has.
+TSAN_TESTS := test_ledger test_loop test_intake test_pacer test_log
+
+tsan:
+	@$(MAKE) --no-print-directory SAN=tsan all $(TSAN_TESTS:%=build/tsan/tests/%)
+
+sanitized: asan tsan
+
+format:
+	find fcgi-app gen tests -name '*.[ch]' -exec clang-format -i {} +
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BIN)/runnel $(BIN)/gen $(DESTDIR)$(PREFIX)/bin
+
 clean:
 	rm -rf build
 
-.PHONY: all unit-binaries clean
+help:
+	@echo 'make lab          install what is missing, build, start, run every step, print PASS or FAIL'
+	@echo 'make test         install what the tests need, run them (about three minutes)'
+	@echo 'make              build build/bin/runnel and build/bin/gen'
+	@echo 'make up, down     start and stop nginx and the responder on 127.0.0.1:8170'
+	@echo 'make check        everything but the integration suite'
+	@echo 'make lint, unit, scripts-test, integration, test-all'
+	@echo 'make asan, tsan   the same binaries under sanitizers, in build/asan and build/tsan'
+	@echo 'make format, install, clean'
+
+.PHONY: all unit-binaries lab test test-all deps deps-test up down check lint unit scripts-test \
+        integration asan tsan sanitized format install clean help
 .SECONDARY:
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

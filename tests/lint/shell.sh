@@ -1,0 +1,25 @@
+#!/bin/sh
+# shellcheck has nothing to say about any shell file. TAP.
+
+set -eu
+LC_ALL=C
+export LC_ALL
+cd "$(dirname "$0")/../.."
+
+files=$(
+    find scripts tests .ci -type f ! -path '*/node_modules/*' | sort | while read -r file; do
+        case $file in
+        *.sh | *.bash | *.bats) echo "$file" ;;
+        *) head -n 1 "$file" | grep -aq '^#!.*sh$' && echo "$file" || true ;;
+        esac
+    done
+)
+echo 1..1
+# shellcheck disable=SC2086 # a list of our own names
+if out=$(shellcheck -x $files 2>&1); then
+    echo 'ok 1 - shellcheck is silent'
+else
+    echo 'not ok 1 - shellcheck is silent'
+    printf '%s\n' "$out" | sed 's/^/# /' | head -80
+    exit 1
+fi
