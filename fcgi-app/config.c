@@ -29,7 +29,8 @@ struct setting {
     enum kind kind;
     size_t offset;
     const char *fallback;
-    uint64_t min, max; /* of the number as it is written; KIND_MS and KIND_SECONDS: whole units */
+    uint64_t min,
+        max; /* of the number as it is written; KIND_MS and KIND_SECONDS: whole units */
     const char *help;
 };
 
@@ -354,7 +355,8 @@ void config_help(FILE *out)
     fputs("  --print-config\n      check the settings, print them and exit\n"
           "  --version, --help\n"
           "\n"
-          "signals: TERM or INT drains and exits, a second one exits at once; HUP opens the log anew\n"
+          "signals: TERM or INT drains and exits, a second one exits at once; HUP opens the "
+          "log anew\n"
           "exit status: 0 drained, 2 a setting is wrong, 3 could not start\n",
           out);
 }

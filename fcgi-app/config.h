@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 /*
- * The server's settings: a flag wins over its environment variable, which wins over the default.
+ * The server's settings: a flag wins over its environment variable, which wins over the
+ * default.
  * `--itl-ms 25` and RUNNEL_ITL_MS=25 are the same setting. One table in config.c holds each
  * setting's name, range, default and help; the help text, the environment names and
  * --print-config all come from it.
@@ -14,11 +15,11 @@
 
 struct config {
     /* where it listens and writes */
-    const char *listen;    /* "" (descriptor 0), "unix:PATH" or "HOST:PORT" */
-    uint64_t socket_mode;  /* permission bits of a unix socket that we make */
-    const char *state;     /* the ledger's file; "": memory only */
-    const char *log_file;  /* "": standard error */
-    uint64_t log_level;    /* an enum log_level */
+    const char *listen;   /* "" (descriptor 0), "unix:PATH" or "HOST:PORT" */
+    uint64_t socket_mode; /* permission bits of a unix socket that we make */
+    const char *state;    /* the ledger's file; "": memory only */
+    const char *log_file; /* "": standard error */
+    uint64_t log_level;   /* an enum log_level */
     /* what a request gets when it does not say */
     uint64_t max_tokens;
     int64_t ttft_us;
@@ -50,8 +51,8 @@ enum config_action {
 enum { CONFIG_ERROR_MAX_BYTES = 400 };
 
 /*
- * Fill `config` from the defaults, the environment and the arguments. The texts in it point into
- * argv and the environment. Call once, before any thread starts.
+ * Fill `config` from the defaults, the environment and the arguments. The texts in it point
+ * into argv and the environment. Call once, before any thread starts.
  */
 enum config_action config_load(struct config *config, int argc, char **argv,
                                char error[CONFIG_ERROR_MAX_BYTES]);

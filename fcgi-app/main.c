@@ -47,7 +47,8 @@ static void set_signals(void)
     sigaddset(&blocked, SIGTERM);
     sigaddset(&blocked, SIGINT);
     sigaddset(&blocked, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &blocked, NULL); /* inherited by every thread; the loop reads them */
+    pthread_sigmask(SIG_BLOCK, &blocked,
+                    NULL); /* inherited by every thread; the loop reads them */
 }
 
 /* Each stream is a descriptor: take what the limits allow. */
@@ -135,8 +136,8 @@ static int start(struct server *server)
     }
     set_signals();
     raise_descriptor_limit();
-    if (listener_open(&server->listener, config->listen, (unsigned)config->socket_mode, error) !=
-        0) {
+    if (listener_open(&server->listener, config->listen, (unsigned)config->socket_mode,
+                      error) != 0) {
         fail(error);
         return -1;
     }
@@ -166,8 +167,9 @@ static int serve(const struct config *config)
         return EXIT_START;
     }
     if (config->ignore_cancel)
-        log_warn("--ignore-cancel: clients that leave are not noticed, their tokens are generated "
-                 "for nobody");
+        log_warn(
+            "--ignore-cancel: clients that leave are not noticed, their tokens are generated "
+            "for nobody");
     log_info("runnel %s ready, pid=%d listen=%s slots=%llu queue=%llu state=%s", RUNNEL_VERSION,
              (int)getpid(), config->listen[0] != '\0' ? config->listen : "descriptor 0",
              (unsigned long long)config->slots, (unsigned long long)config->queue,

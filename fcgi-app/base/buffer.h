@@ -9,8 +9,8 @@
  * A growing run of bytes with a ceiling that is set when it is made.
  *
  * The first append that would pass the ceiling, or for which there is no memory, empties the
- * buffer and latches `failed`: a caller may append many times and look once, and half a reply can
- * never be taken for a whole one. Not shared between threads; the owner frees it.
+ * buffer and latches `failed`: a caller may append many times and look once, and half a reply
+ * can never be taken for a whole one. Not shared between threads; the owner frees it.
  */
 
 struct buffer {

@@ -6,9 +6,9 @@
 /*
  * Time, in one type and one module: int64_t microseconds.
  *
- * Everything that is paced or measured uses the monotonic clock; the wall clock serves stamps and
- * log lines only. The engine never asks for the time itself but through a `struct clock`, so a
- * test can drive minutes of it without waiting.
+ * Everything that is paced or measured uses the monotonic clock; the wall clock serves stamps
+ * and log lines only. The engine never asks for the time itself but through a `struct clock`,
+ * so a test can drive minutes of it without waiting.
  */
 
 #define CLOCK_NEVER INT64_MAX

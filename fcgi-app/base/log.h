@@ -21,7 +21,8 @@ enum { LOG_LINE_MAX_BYTES = 640 }; /* a longer line is cut */
  * 0, or -1 with errno. Call before any thread starts. */
 int log_open(const char *path, enum log_level least);
 
-/* Open the file anew, after a rotation. 0, or -1 with errno and the old file kept. Any thread. */
+/* Open the file anew, after a rotation. 0, or -1 with errno and the old file kept. Any thread.
+ */
 int log_reopen(void);
 
 /* Start, and end, the writing thread. log_start: 0 or -1. log_stop writes what is queued. */

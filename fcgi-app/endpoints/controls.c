@@ -87,7 +87,8 @@ static void describe(const struct reading *reading, const struct control *contro
 
     switch (control->kind) {
     case KIND_PROMPT:
-        snprintf(out, 160, "1 to %llu bytes of UTF-8 text are allowed (--prompt-max-bytes)", max);
+        snprintf(out, 160, "1 to %llu bytes of UTF-8 text are allowed (--prompt-max-bytes)",
+                 max);
         break;
     case KIND_COUNT:
         snprintf(out, 160, "a whole number from %llu to %llu is allowed",
@@ -126,13 +127,15 @@ static int store_prompt(struct reading *reading, const struct control *control,
     uint64_t max = max_of(reading, control);
 
     if (len == 0 || len > max)
-        return problem_set(reading->problem, 400, len == 0 ? "empty" : "too_long", control->name,
+        return problem_set(reading->problem, 400, len == 0 ? "empty" : "too_long",
+                           control->name,
                            "%s: %zu bytes were given; 1 to %llu are allowed "
                            "(--prompt-max-bytes)",
                            control->name, len, (unsigned long long)max);
     char *copy = malloc(len + 1);
     if (copy == NULL)
-        return problem_set(reading->problem, 503, "no_memory", NULL, "no memory for the prompt");
+        return problem_set(reading->problem, 503, "no_memory", NULL,
+                           "no memory for the prompt");
     memcpy(copy, text, len);
     copy[len] = '\0';
     reading->controls->prompt = copy;
@@ -198,7 +201,8 @@ static int store_number(struct reading *reading, const struct control *control,
     return 0;
 }
 
-static int store_json(struct reading *reading, const struct control *control, const cJSON *value)
+static int store_json(struct reading *reading, const struct control *control,
+                      const cJSON *value)
 {
     bool wants_text = control->kind == KIND_PROMPT || control->kind == KIND_CHOICE;
 
@@ -246,8 +250,9 @@ static struct reading begin(struct controls *controls, const struct config *conf
 static int end(struct reading *reading, int result)
 {
     if (result == 0 && reading->controls->prompt == NULL)
-        result = problem_set(reading->problem, 400, "missing", "prompt",
-                             "prompt: it was not given; it is the one parameter that is needed");
+        result =
+            problem_set(reading->problem, 400, "missing", "prompt",
+                        "prompt: it was not given; it is the one parameter that is needed");
     if (result != 0)
         controls_free(reading->controls);
     return result;

@@ -10,8 +10,9 @@
 #include "wire/problem.h"
 
 /*
- * What one request asks for: the same names in a query and in a JSON body. One table in controls.c
- * holds each name, its kind and its range; a new control is a field here and a row there.
+ * What one request asks for: the same names in a query and in a JSON body. One table in
+ * controls.c holds each name, its kind and its range; a new control is a field here and a row
+ * there.
  */
 
 struct controls {

@@ -26,7 +26,8 @@ static void append_request(struct buffer *out, const struct ledger_request *requ
                   ",\"route\":\"%s\",\"requested\":%llu,\"generated\":%llu,\"delivered\":%llu,"
                   "\"discarded\":%llu,\"outcome\":\"%s\",\"phase\":\"%s\",\"detected_by\":",
                   ledger_route_name(request->route), (unsigned long long)request->requested,
-                  (unsigned long long)request->generated, (unsigned long long)request->delivered,
+                  (unsigned long long)request->generated,
+                  (unsigned long long)request->delivered,
                   (unsigned long long)request->discarded, ledger_outcome_name(request->outcome),
                   ledger_phase_name(request->phase));
     if (detector[0] != '\0')
@@ -40,8 +41,9 @@ static void append_request(struct buffer *out, const struct ledger_request *requ
 
 static void append_totals(struct buffer *out, const struct ledger_totals *totals)
 {
-    static const enum ledger_outcome outcomes[] = {LEDGER_DONE, LEDGER_CANCELLED, LEDGER_FAILED,
-                                                   LEDGER_SHED, LEDGER_STALLED,   LEDGER_DRAINED};
+    static const enum ledger_outcome outcomes[] = {LEDGER_DONE,    LEDGER_CANCELLED,
+                                                   LEDGER_FAILED,  LEDGER_SHED,
+                                                   LEDGER_STALLED, LEDGER_DRAINED};
 
     buffer_printf(out, "\"total\":%llu,\"ledger\":{\"accepted\":%llu",
                   (unsigned long long)totals->generated, (unsigned long long)totals->accepted);

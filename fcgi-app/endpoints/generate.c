@@ -85,7 +85,8 @@ static void whole_free(void *context)
 static const struct encoder_ops whole_ops = {
     .head = whole_head, .token = whole_token, .end = whole_end, .free = whole_free};
 
-/* A browser form or a plain text is no JSON, whatever it holds; no type at all is let through. */
+/* A browser form or a plain text is no JSON, whatever it holds; no type at all is let through.
+ */
 static bool is_json(const char *content_type)
 {
     static const char json[] = "application/json";

@@ -53,8 +53,9 @@ int reply_append_head(struct buffer *out, int status, const char *content_type,
 
 int reply_append_stream_head(struct buffer *out, const char *request_id)
 {
-    /* Without the charset some clients read Latin-1, and split lines at the byte 0x85. no-transform
-     * keeps compressing proxies out; X-Accel-Buffering turns the buffer of an nginx off. */
+    /* Without the charset some clients read Latin-1, and split lines at the byte 0x85.
+     * no-transform keeps compressing proxies out; X-Accel-Buffering turns the buffer of an
+     * nginx off. */
     append_common(out, 200, "text/event-stream; charset=utf-8", request_id);
     return buffer_append_text(out, "Cache-Control: no-cache, no-transform\r\n"
                                    "X-Accel-Buffering: no\r\n\r\n");

@@ -8,8 +8,8 @@
 #include "wire/problem.h"
 
 /*
- * Replies of one piece, and the heads of all replies. A reply is appended to a buffer and sent by
- * request_reply, or becomes the last bytes of a generation: both write the same.
+ * Replies of one piece, and the heads of all replies. A reply is appended to a buffer and sent
+ * by request_reply, or becomes the last bytes of a generation: both write the same.
  */
 
 #define REPLY_JSON "application/json"

@@ -6,7 +6,8 @@
 
 /*
  * Which endpoint answers which path and methods: one row each in routes.c. An endpoint is one
- * file with one function, declared here, that takes the request over. Intake thread; never blocks.
+ * file with one function, declared here, that takes the request over. Intake thread; never
+ * blocks.
  */
 
 /* Answer the request, or give it to its endpoint. `app` is a struct app. */

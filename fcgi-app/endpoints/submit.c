@@ -11,7 +11,8 @@ void submit_refuse(struct request *request)
 {
     struct problem problem;
 
-    problem_set(&problem, 503, "no_memory", NULL, "no memory for one more request; try again later");
+    problem_set(&problem, 503, "no_memory", NULL,
+                "no memory for one more request; try again later");
     reply_send_problem(request, &problem, NULL);
 }
 
@@ -44,9 +45,10 @@ void submit_describe_end(enum ledger_outcome outcome, struct problem *problem)
 {
     switch (outcome) {
     case LEDGER_SHED:
-        problem_set(problem, 503, "overloaded", NULL,
-                    "no slot is free and the queue is full (--slots, --queue), or the server is "
-                    "draining; try again later");
+        problem_set(
+            problem, 503, "overloaded", NULL,
+            "no slot is free and the queue is full (--slots, --queue), or the server is "
+            "draining; try again later");
         break;
     case LEDGER_DRAINED:
         problem_set(problem, 503, "draining", NULL,

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 enum {
-    /* A reply in one piece, 100,000 tokens of torture escaped: the encoder's own ceiling is lower. */
+    /* A reply in one piece, 100,000 tokens of torture escaped: the encoder's own ceiling is
+       lower. */
     PENDING_MAX_BYTES = 64 << 20,
 };
 
@@ -56,8 +57,8 @@ static enum generation_step lose(struct generation *generation,
 }
 
 /*
- * Give the sink what waits, a piece at a time. The last piece of the last bytes is left for `end`,
- * which flushes it together with the end of the reply.
+ * Give the sink what waits, a piece at a time. The last piece of the last bytes is left for
+ * `end`, which flushes it together with the end of the reply.
  */
 static enum generation_step send_pending(struct generation *generation,
                                          const struct generation_context *context,
@@ -121,7 +122,8 @@ static enum generation_step make_token(struct generation *generation,
     struct ledger_request *ledger = &generation->ledger;
 
     buffer_reset(out);
-    if (generation->encoder.ops->token(generation->encoder.context, out, ledger->generated) != 0)
+    if (generation->encoder.ops->token(generation->encoder.context, out, ledger->generated) !=
+        0)
         return close_reply(generation, context, LEDGER_FAILED, now_us);
     if (ledger->ttft_us < 0)
         ledger->ttft_us = now_us - generation->accepted_us;

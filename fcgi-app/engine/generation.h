@@ -47,8 +47,9 @@ struct sink {
 };
 
 /*
- * What the bytes are. Each appends to `out` and returns 0, or -1 when it cannot, which fails the
- * request. A reply in one piece appends nothing before `end`; what it keeps meanwhile is its own.
+ * What the bytes are. Each appends to `out` and returns 0, or -1 when it cannot, which fails
+ * the request. A reply in one piece appends nothing before `end`; what it keeps meanwhile is
+ * its own.
  */
 struct encoder_ops {
     /* Sent when the request has been accepted. */
@@ -74,8 +75,8 @@ struct generation {
     int64_t accepted_us; /* monotonic: when the request was complete */
 
     /* the engine's own */
-    int64_t started_us; /* when it got its slot */
-    int64_t due_us;     /* of the next token */
+    int64_t started_us;    /* when it got its slot */
+    int64_t due_us;        /* of the next token */
     struct buffer pending; /* bytes that the sink has not taken; empty but for slow readers */
     enum ledger_outcome ending; /* set once `pending` holds the reply's last bytes */
     bool lost; /* the client has gone, but cancel handling is off: generate for nobody */

@@ -81,8 +81,8 @@ void ledger_start(struct ledger *ledger, struct ledger_request *request)
     ledger_record_publish(ledger, request);
 }
 
-/* The token counts of a live request, without the record's lock: they are absolute figures of one
- * writer, so the worst that a reader meets is the figure of a microsecond ago. */
+/* The token counts of a live request, without the record's lock: they are absolute figures of
+ * one writer, so the worst that a reader meets is the figure of a microsecond ago. */
 static void publish_tokens(struct ledger *ledger, const struct ledger_request *request)
 {
     struct record *record = ledger_record_of(ledger, request->sequence);

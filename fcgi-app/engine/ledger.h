@@ -8,19 +8,20 @@
 /*
  * The ledger: what became of every request and every token.
  *
- * It is a mapped file (or anonymous memory) with one row of counters for each process and one ring
- * of the last LEDGER_RING requests, so that any process answers for all of them, and totals
- * survive a crash. It reconciles, at any moment:
+ * It is a mapped file (or anonymous memory) with one row of counters for each process and one
+ * ring of the last LEDGER_RING requests, so that any process answers for all of them, and
+ * totals survive a crash. It reconciles, at any moment:
  *
  *     accepted  = done + cancelled + failed + shed + stalled + drained + queued + running
  *     generated = delivered + discarded + held
  *
- * `held` are tokens of live replies that go out in one piece; it is 0 when no such reply is live.
+ * `held` are tokens of live replies that go out in one piece; it is 0 when no such reply is
+ * live.
  *
- * Each row has one writer, the engine thread of the process that claimed it, and is published by
- * a sequence lock: a reader sees all of a transition or nothing of it, and the writer never waits.
- * The row of a dead process is settled by the next reader or the next process: what it had live is
- * failed, and what it held is discarded.
+ * Each row has one writer, the engine thread of the process that claimed it, and is published
+ * by a sequence lock: a reader sees all of a transition or nothing of it, and the writer never
+ * waits. The row of a dead process is settled by the next reader or the next process: what it
+ * had live is failed, and what it held is discarded.
  */
 
 enum { LEDGER_RING = 4096, LEDGER_ROWS = 64, LEDGER_ID_MAX_BYTES = 64 };
@@ -89,7 +90,8 @@ enum { LEDGER_ERROR_MAX_BYTES = 300 };
 
 /*
  * Open or make the file at `path` (NULL or "": memory of this process alone) and claim a row in
- * it. Returns NULL with a sentence in `error`. Blocks on the file's lock for a moment; start-up only.
+ * it. Returns NULL with a sentence in `error`. Blocks on the file's lock for a moment; start-up
+ * only.
  */
 struct ledger *ledger_open(const char *path, char error[LEDGER_ERROR_MAX_BYTES]);
 
@@ -123,6 +125,7 @@ void ledger_read_totals(struct ledger *ledger, struct ledger_totals *totals);
 bool ledger_find(struct ledger *ledger, const char *id, struct ledger_request *request);
 
 /* The request of this route that was accepted last. false: none among the last LEDGER_RING. */
-bool ledger_last(struct ledger *ledger, enum ledger_route route, struct ledger_request *request);
+bool ledger_last(struct ledger *ledger, enum ledger_route route,
+                 struct ledger_request *request);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Rows, records, and the opening of the file that holds them; see ledger_file.h for the locking.
+ * Rows, records, and the opening of the file that holds them; see ledger_file.h for the
+ * locking.
  */
 
 #include "engine/ledger_file.h"
@@ -40,8 +41,9 @@ static uint64_t start_time_of(int32_t pid)
     text[len] = '\0';
     const char *rest = strrchr(text, ')'); /* the name before it may hold anything */
     if (rest == NULL ||
-        sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                         "%*d %llu",
+        sscanf(rest + 1,
+               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+               "%*d %llu",
                &started) != 1)
         return 0;
     return started;
@@ -114,8 +116,10 @@ void ledger_settle_counters(uint64_t counters[COUNTERS])
         ended += counters[i];
     if (counters[COUNT_ACCEPTED] < ended)
         counters[COUNT_ACCEPTED] = ended;
-    /* Which route the live ones had is told by the ring alone, and not for ever: see settle_row. */
-    counters[ledger_ended_index(LEDGER_STREAM, LEDGER_FAILED)] += counters[COUNT_ACCEPTED] - ended;
+    /* Which route the live ones had is told by the ring alone, and not for ever: see
+     * settle_row. */
+    counters[ledger_ended_index(LEDGER_STREAM, LEDGER_FAILED)] +=
+        counters[COUNT_ACCEPTED] - ended;
     counters[COUNT_QUEUED] = counters[COUNT_RUNNING] = 0;
     if (counters[COUNT_GENERATED] < counters[COUNT_DELIVERED] + counters[COUNT_DISCARDED])
         counters[COUNT_GENERATED] = counters[COUNT_DELIVERED] + counters[COUNT_DISCARDED];
@@ -125,10 +129,10 @@ void ledger_settle_counters(uint64_t counters[COUNTERS])
 /* --- records of the ring --- */
 
 /*
- * Enter as the writer, for the request `owner`; false when the place went to a later request, or
- * its writer stays inside. Another process is inside only when the ring went round within one
- * write, and for less than a microsecond; if it died there, the place is lost until all processes
- * have ended.
+ * Enter as the writer, for the request `owner`; false when the place went to a later request,
+ * or its writer stays inside. Another process is inside only when the ring went round within
+ * one write, and for less than a microsecond; if it died there, the place is lost until all
+ * processes have ended.
  */
 static bool record_enter(struct record *record, uint64_t owner)
 {
@@ -216,7 +220,8 @@ static void record_load(struct record *record, struct ledger_request *request)
     request->pid = (int32_t)record_get(record, FIELD_PID);
 }
 
-bool ledger_record_read(struct ledger *ledger, uint64_t sequence, struct ledger_request *request)
+bool ledger_record_read(struct ledger *ledger, uint64_t sequence,
+                        struct ledger_request *request)
 {
     struct record *record = ledger_record_of(ledger, sequence);
 
@@ -259,7 +264,7 @@ static void settle_ring(struct ledger *ledger, int32_t pid, uint64_t counters[CO
         request.outcome = LEDGER_FAILED;
         request.discarded = request.generated - request.delivered;
         ledger_record_publish(ledger, &request);
-        if (request.route > LEDGER_STREAM && request.route < LEDGER_ROUTES && *assumed > 0) {
+        if (request.route > LEDGER_STREAM && request.route<LEDGER_ROUTES && * assumed> 0) {
             (*assumed)--;
             counters[ledger_ended_index(request.route, LEDGER_FAILED)]++;
         }
@@ -343,10 +348,11 @@ static int open_file(const char *path, bool *fresh, char error[LEDGER_ERROR_MAX_
         snprintf(error, LEDGER_ERROR_MAX_BYTES, "--state: cannot open `%.150s`: %s", path,
                  strerror(errno));
     } else if (status.st_size != 0 && status.st_size != (off_t)sizeof(struct file)) {
-        snprintf(error, LEDGER_ERROR_MAX_BYTES,
-                 "--state: `%.150s` is not a ledger of this version; it was left as it is, name "
-                 "another file or move it away",
-                 path);
+        snprintf(
+            error, LEDGER_ERROR_MAX_BYTES,
+            "--state: `%.150s` is not a ledger of this version; it was left as it is, name "
+            "another file or move it away",
+            path);
     } else {
         *fresh = status.st_size == 0;
         /* All blocks now: a full disk is told at the start, and not by SIGBUS at some token. */
@@ -398,10 +404,11 @@ struct ledger *ledger_open(const char *path, char error[LEDGER_ERROR_MAX_BYTES])
     if (fresh)
         write_header(ledger->file);
     if (!header_fits(ledger->file)) {
-        snprintf(error, LEDGER_ERROR_MAX_BYTES,
-                 "--state: `%.150s` is not a ledger of this version; it was left as it is, name "
-                 "another file or move it away",
-                 path);
+        snprintf(
+            error, LEDGER_ERROR_MAX_BYTES,
+            "--state: `%.150s` is not a ledger of this version; it was left as it is, name "
+            "another file or move it away",
+            path);
         free_ledger(ledger);
         return NULL;
     }

@@ -12,13 +12,14 @@
  * record of the ring. For ledger.c and ledger_file.c alone.
  *
  * Every shared field is a lock-free atomic. A writer makes the sequence odd, stores the fields
- * with release order, and makes it even again; a reader that saw one new field must then also see
- * the odd sequence, and reads again. There is no fence to get wrong, and on x86 each store is a
- * plain move.
+ * with release order, and makes it even again; a reader that saw one new field must then also
+ * see the odd sequence, and reads again. There is no fence to get wrong, and on x86 each store
+ * is a plain move.
  */
 
 enum {
-    LEDGER_VERSION = 1, /* of the file's layout: raise it with every change of the structs below */
+    LEDGER_VERSION =
+        1, /* of the file's layout: raise it with every change of the structs below */
     ID_WORDS = (LEDGER_ID_MAX_BYTES + 8) / 8,
 };
 

@@ -1,7 +1,7 @@
 /*
  * The engine's thread. Each round: wait for descriptors until the next deadline, deal with who
- * left, take the arrivals in, then give the pacer its turn. Hang-ups come before tokens, so that
- * no token is made for a client whose close is visible already.
+ * left, take the arrivals in, then give the pacer its turn. Hang-ups come before tokens, so
+ * that no token is made for a client whose close is visible already.
  */
 
 #include "engine/loop.h"
@@ -28,17 +28,18 @@ struct loop {
     struct pacer *pacer;
     pthread_t thread;
     int epoll_fd, arrival_fd, signal_fd;
-    bool no_pwait2; /* the kernel or a sandbox does not have epoll_pwait2 */
-    int64_t drain_until_us; /* CLOCK_NEVER: not draining */
-    atomic_bool draining;   /* the same, for other threads */
+    bool no_pwait2;          /* the kernel or a sandbox does not have epoll_pwait2 */
+    int64_t drain_until_us;  /* CLOCK_NEVER: not draining */
+    atomic_bool draining;    /* the same, for other threads */
     atomic_int terminations; /* asked for by loop_terminate, not yet seen */
-    pthread_mutex_t lock;   /* guards the two below */
+    pthread_mutex_t lock;    /* guards the two below */
     struct generation *arrived_first, *arrived_last;
 };
 
 /* --- the pacer's watcher --- */
 
-/* Edge-triggered: bytes that a peer sends in mid-reply stay unread, and must not spin the loop. */
+/* Edge-triggered: bytes that a peer sends in mid-reply stay unread, and must not spin the loop.
+ */
 static int control(struct loop *loop, int operation, struct generation *generation,
                    uint32_t also)
 {
@@ -249,8 +250,9 @@ static bool is_over(struct loop *loop)
     return pacer_live(loop->pacer) == 0;
 }
 
-/* A generation is in at most one event of a batch, and only its own event ends it: no pointer in
- * the batch goes stale before its turn, except by pacer_stop, which comes after the batch. */
+/* A generation is in at most one event of a batch, and only its own event ends it: no pointer
+ * in the batch goes stale before its turn, except by pacer_stop, which comes after the batch.
+ */
 static void handle_all(struct loop *loop, const struct epoll_event *events, int count)
 {
     bool arrivals = false;
@@ -277,7 +279,8 @@ static void *loop_main(void *context)
     struct loop *loop = context;
     struct epoll_event events[EVENTS_MAX];
 
-    /* The kernel may be 50 us late with a timer for the sake of batching; this thread may not. */
+    /* The kernel may be 50 us late with a timer for the sake of batching; this thread may not.
+     */
     prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
     prctl(PR_SET_NAME, "engine", 0UL, 0UL, 0UL);
     while (!is_over(loop)) {

@@ -6,12 +6,12 @@
 #include "engine/pacer.h"
 
 /*
- * The engine's thread: one epoll set for arrivals, peers, writability and signals, and the pacer's
- * next deadline as its timeout. Everything live is touched by this thread alone.
+ * The engine's thread: one epoll set for arrivals, peers, writability and signals, and the
+ * pacer's next deadline as its timeout. Everything live is touched by this thread alone.
  *
- * SIGTERM and SIGINT, which must be blocked in every thread of the process, start the drain: no new
- * requests, what is live gets drain_us to end, then it is cut with an error event. A second one
- * ends at once. SIGHUP opens the log anew.
+ * SIGTERM and SIGINT, which must be blocked in every thread of the process, start the drain: no
+ * new requests, what is live gets drain_us to end, then it is cut with an error event. A second
+ * one ends at once. SIGHUP opens the log anew.
  */
 
 struct loop;
@@ -30,7 +30,8 @@ struct loop *loop_create(const struct loop_options *options);
 /* Start the thread. 0, or -1 with errno. */
 int loop_start(struct loop *loop);
 
-/* Hand a generation over, from any thread. Its peer is watched from the next microseconds on. */
+/* Hand a generation over, from any thread. Its peer is watched from the next microseconds on.
+ */
 void loop_submit(struct loop *loop, struct generation *generation);
 
 /* Whether the drain has begun. Any thread. */

@@ -1,7 +1,7 @@
 /*
- * Slots, queue, deadlines and back-pressure; the header says what is fair. A live generation is in
- * the queue (it has no slot yet) or in the heap (something is due at wake_us), and in neither only
- * while it is being stepped.
+ * Slots, queue, deadlines and back-pressure; the header says what is fair. A live generation is
+ * in the queue (it has no slot yet) or in the heap (something is due at wake_us), and in
+ * neither only while it is being stepped.
  */
 
 #include "engine/pacer.h"
@@ -153,7 +153,8 @@ static void stop(struct pacer *pacer, struct generation *generation,
 static void want_writable(struct pacer *pacer, struct generation *generation, bool wanted)
 {
     if (generation->is_watched)
-        pacer->options.watcher.want_writable(pacer->options.watcher.context, generation, wanted);
+        pacer->options.watcher.want_writable(pacer->options.watcher.context, generation,
+                                             wanted);
 }
 
 /* The sink takes no more: wait for it, but not for ever. */

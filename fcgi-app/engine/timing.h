@@ -5,8 +5,8 @@
 
 /*
  * When the tokens of one request are due: token 0 at start + timing_first_us, token i one
- * timing_gap_us(i) after token i - 1. Pure functions of the request's own numbers, so a schedule
- * is the same alone and among a thousand others.
+ * timing_gap_us(i) after token i - 1. Pure functions of the request's own numbers, so a
+ * schedule is the same alone and among a thousand others.
  */
 
 struct timing {

@@ -8,8 +8,8 @@
 #include "fastcgi/record.h"
 
 /*
- * One connection of a web server. It belongs to the intake while it sends a request, and to that
- * request's thread from then to the reply's end; a kept one then goes back.
+ * One connection of a web server. It belongs to the intake while it sends a request, and to
+ * that request's thread from then to the reply's end; a kept one then goes back.
  */
 struct connection {
     int fd; /* blocking: libfcgi takes EAGAIN for an error; we read with MSG_DONTWAIT */

@@ -1,7 +1,8 @@
 /*
- * Accepting and reading. A connection is in one of two lists while it is ours: `midway` (part of a
- * request has come; a deadline runs) or `idle` (nothing has; it may be closed for its descriptor).
- * While its request is answered it is in neither, and comes back through `returned`.
+ * Accepting and reading. A connection is in one of two lists while it is ours: `midway` (part
+ * of a request has come; a deadline runs) or `idle` (nothing has; it may be closed for its
+ * descriptor). While its request is answered it is in neither, and comes back through
+ * `returned`.
  */
 
 #include "fastcgi/intake.h"
@@ -27,7 +28,8 @@ enum {
     PAUSE_MS = 20,          /* of accepting, without descriptors */
     SWEEP_MS = 1000,        /* between two looks at the deadlines */
     WRITE_TIMEOUT_MS = 100, /* never reached by design: see credit_of in request.c */
-    /* All unfinished requests together; one of nginx comes whole, so this is for hostile peers. */
+    /* All unfinished requests together; one of nginx comes whole, so this is for hostile peers.
+     */
     UNFINISHED_MAX_BYTES = 256 << 20,
 };
 
@@ -348,7 +350,8 @@ void intake_run(struct intake *intake)
                                intake->accepting ? SWEEP_MS : PAUSE_MS);
         bool accepts = false;
         bool returns = false;
-        /* Connections first: accepting may close idle ones, whose events could be in this batch. */
+        /* Connections first: accepting may close idle ones, whose events could be in this
+         * batch. */
         for (int i = 0; i < count; i++) {
             if (events[i].data.ptr == &intake->options)
                 accepts = true;

@@ -2,8 +2,9 @@
 #define RUNNEL_FASTCGI_LISTENER_H
 
 /*
- * The listening socket: the one that spawn-fcgi left on descriptor 0, or one of our own. libfcgi's
- * own FCGX_OpenSocket binds every address and exits when it cannot, so it is not used.
+ * The listening socket: the one that spawn-fcgi left on descriptor 0, or one of our own.
+ * libfcgi's own FCGX_OpenSocket binds every address and exits when it cannot, so it is not
+ * used.
  */
 
 struct listener {
@@ -13,7 +14,8 @@ struct listener {
 
 enum { LISTENER_ERROR_MAX_BYTES = 300 };
 
-/* `where` as in --listen. The socket is non-blocking and close-on-exec. 0, or -1 with `error`. */
+/* `where` as in --listen. The socket is non-blocking and close-on-exec. 0, or -1 with `error`.
+ */
 int listener_open(struct listener *listener, const char *where, unsigned mode,
                   char error[LISTENER_ERROR_MAX_BYTES]);
 

@@ -267,8 +267,8 @@ static int append_header(struct buffer *out, uint8_t type, uint16_t id, size_t c
 int record_take(struct record_parser *parser, struct buffer *out, struct buffer *body)
 {
     uint16_t id = parser->request_id;
-    unsigned char begin[BEGIN_BODY_BYTES] = {
-        0, ROLE_RESPONDER, parser->keep_connection ? FLAG_KEEP_CONN : 0};
+    unsigned char begin[BEGIN_BODY_BYTES] = {0, ROLE_RESPONDER,
+                                             parser->keep_connection ? FLAG_KEEP_CONN : 0};
 
     append_header(out, TYPE_BEGIN_REQUEST, id, sizeof(begin));
     buffer_append(out, begin, sizeof(begin));

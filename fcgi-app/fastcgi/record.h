@@ -10,20 +10,20 @@
 /*
  * FastCGI framing (FastCGI specification 1.0, sections 3.3 and 8), read incrementally.
  *
- * libfcgi decodes and answers requests, but only from bytes that this parser has vetted: it blocks
- * on half a request, and a management record with a repeated name writes past its stack buffer
- * (2.4.2). So framing is checked here, whole requests are handed on in canonical form, and
- * management records never get further. Pure: bytes in, events out.
+ * libfcgi decodes and answers requests, but only from bytes that this parser has vetted: it
+ * blocks on half a request, and a management record with a repeated name writes past its stack
+ * buffer (2.4.2). So framing is checked here, whole requests are handed on in canonical form,
+ * and management records never get further. Pure: bytes in, events out.
  */
 
 enum { RECORD_HEADER_BYTES = 8 };
 
 enum record_event {
-    RECORD_NEED_MORE,        /* all bytes used, nothing complete */
-    RECORD_REQUEST,          /* a whole request: take it with record_take */
-    RECORD_ABORTED,          /* the peer gave up the request it was sending: answer END_REQUEST */
-    RECORD_GET_VALUES,       /* answer with record_append_values */
-    RECORD_UNKNOWN_TYPE,     /* answer with record_append_unknown_type */
+    RECORD_NEED_MORE,    /* all bytes used, nothing complete */
+    RECORD_REQUEST,      /* a whole request: take it with record_take */
+    RECORD_ABORTED,      /* the peer gave up the request it was sending: answer END_REQUEST */
+    RECORD_GET_VALUES,   /* answer with record_append_values */
+    RECORD_UNKNOWN_TYPE, /* answer with record_append_unknown_type */
     RECORD_CANNOT_MULTIPLEX, /* a second request inside the first: answer END_REQUEST */
     RECORD_BAD,              /* not FastCGI, or beyond a limit: close the connection */
 };
@@ -59,14 +59,15 @@ void record_free(struct record_parser *parser);
 /* Whether part of a request has been read. */
 bool record_is_midway(const struct record_parser *parser);
 
-/* Read up to the next event; `*used` is how many bytes were. After RECORD_BAD only record_free. */
+/* Read up to the next event; `*used` is how many bytes were. After RECORD_BAD only record_free.
+ */
 enum record_event record_parse(struct record_parser *parser, const char *bytes, size_t len,
                                size_t *used);
 
 /*
- * After RECORD_REQUEST: append the request to `out` as libfcgi wants it (BEGIN, PARAMS, the empty
- * PARAMS, the empty STDIN), move the body to `body`, and make the parser ready for the next one.
- * 0, or -1 without memory.
+ * After RECORD_REQUEST: append the request to `out` as libfcgi wants it (BEGIN, PARAMS, the
+ * empty PARAMS, the empty STDIN), move the body to `body`, and make the parser ready for the
+ * next one. 0, or -1 without memory.
  */
 int record_take(struct record_parser *parser, struct buffer *out, struct buffer *body);
 

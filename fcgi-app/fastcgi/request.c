@@ -1,15 +1,15 @@
 /*
- * The libfcgi side of a request; see the header for what it may touch. Facts about libfcgi 2.4.2
- * that this file rests on:
+ * The libfcgi side of a request; see the header for what it may touch. Facts about
+ * libfcgi 2.4.2 that this file rests on:
  *
  * - FCGX_Accept_r reads from ipcFd when that is set. It is given a memory file with the vetted
- *   request, so it cannot block, and then the real connection, for the reply. With listen_sock -1
- *   a failure returns instead of accepting a connection of its own.
- * - FCGX_FFlush writes until all is written, takes EAGAIN for an error, does not retry EINTR, and
- *   tells an error once only. So the descriptor is blocking, we write only when poll says there is
- *   room, signals are blocked in our threads, and the first error is latched here.
- * - FCGX_Finish_r may poll for seconds before it closes. It is not called: closing the two writers
- *   sends END_REQUEST, FCGX_Free(…, 0) frees, and the connection is ours to close.
+ *   request, so it cannot block, and then the real connection, for the reply. With listen_sock
+ * -1 a failure returns instead of accepting a connection of its own.
+ * - FCGX_FFlush writes until all is written, takes EAGAIN for an error, does not retry EINTR,
+ * and tells an error once only. So the descriptor is blocking, we write only when poll says
+ * there is room, signals are blocked in our threads, and the first error is latched here.
+ * - FCGX_Finish_r may poll for seconds before it closes. It is not called: closing the two
+ * writers sends END_REQUEST, FCGX_Free(…, 0) frees, and the connection is ours to close.
  */
 
 #include "fastcgi/request.h"
@@ -41,9 +41,9 @@ struct request {
     struct request_owner owner;
     struct buffer body;
     bool body_too_large;
-    bool ended;      /* END_REQUEST has been sent */
-    bool failed;     /* a write has failed: final */
-    size_t credit;   /* bytes that go through before poll must be asked again */
+    bool ended;    /* END_REQUEST has been sent */
+    bool failed;   /* a write has failed: final */
+    size_t credit; /* bytes that go through before poll must be asked again */
     size_t credit_max;
     size_t unflushed;
     int64_t arrived_us;
@@ -78,7 +78,8 @@ static int feed(const struct buffer *records)
 
 static bool is_id(const char *text)
 {
-    size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+    size_t len =
+        strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
 
     return len >= 1 && len <= REQUEST_ID_MAX_BYTES && text[len] == '\0';
 }
@@ -144,8 +145,8 @@ struct request *request_open(struct connection *connection, const struct request
     request->credit_max = credit_of(connection->fd);
     request->body_too_large = connection->parser.body_too_large;
     connection->request_id = connection->parser.request_id;
-    if (record_take(&connection->parser, &records, &request->body) != 0 || feed(&records) != 0 ||
-        accept_fed(&request->fcgx, connection->fd) != 0) {
+    if (record_take(&connection->parser, &records, &request->body) != 0 ||
+        feed(&records) != 0 || accept_fed(&request->fcgx, connection->fd) != 0) {
         buffer_free(&records);
         buffer_free(&request->body);
         free(request);
@@ -251,7 +252,8 @@ static enum sink_peer sink_peer(void *context)
     struct connection *connection = request->connection;
     char head[RECORD_HEADER_BYTES];
 
-    if (record_is_abort(connection->unread.data, connection->unread.len, connection->request_id))
+    if (record_is_abort(connection->unread.data, connection->unread.len,
+                        connection->request_id))
         return SINK_ABORTED;
     ssize_t len = recv(connection->fd, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT);
     if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))

@@ -11,8 +11,9 @@
 /*
  * One FastCGI request, decoded and answered by libfcgi. This module is the only one that knows
  * libfcgi, and the only one that touches the fields of FCGX_Request below its "don't use" line:
- * ipcFd, to hand it bytes that were vetted by fastcgi/record.h and then the real connection, and
- * keepConnection. request_self_test proves at start-up that this works with the installed version.
+ * ipcFd, to hand it bytes that were vetted by fastcgi/record.h and then the real connection,
+ * and keepConnection. request_self_test proves at start-up that this works with the installed
+ * version.
  *
  * One thread at a time per request: the intake's until the request is answered or its sink is
  * given away, the engine's after that.
@@ -23,7 +24,8 @@ struct request;
 /* Once, at start-up, before any signal handler of ours: libfcgi sets handlers too. 0 or -1. */
 int request_library_init(void);
 
-/* A request over a socketpair, from the record parser to the reply. 0, or -1 with a sentence. */
+/* A request over a socketpair, from the record parser to the reply. 0, or -1 with a sentence.
+ */
 int request_self_test(char error[200]);
 
 /* Who gets the connection when its request is over; called on the thread that ends it. */
@@ -33,8 +35,9 @@ struct request_owner {
 };
 
 /*
- * Make the request that `connection`'s parser has just completed. NULL when libfcgi refuses it or
- * there is no memory: the connection is then still the caller's, to be closed. Intake thread only.
+ * Make the request that `connection`'s parser has just completed. NULL when libfcgi refuses it
+ * or there is no memory: the connection is then still the caller's, to be closed. Intake thread
+ * only.
  */
 struct request *request_open(struct connection *connection, const struct request_owner *owner);
 
@@ -58,8 +61,8 @@ int64_t request_arrived_us(const struct request *request);
 bool request_body(const struct request *request, const char **bytes, size_t *len);
 
 /*
- * Send a whole reply (status line as `Status:`, headers, body) and end the request. Never blocks:
- * a peer that has not read what it asked for before is cut off.
+ * Send a whole reply (status line as `Status:`, headers, body) and end the request. Never
+ * blocks: a peer that has not read what it asked for before is cut off.
  */
 void request_reply(struct request *request, const struct buffer *reply);
 

@@ -34,8 +34,9 @@ cJSON *body_parse(const char *text, size_t len, struct problem *problem)
     const char *end = text;
 
     if (skip_space(text, 0, len) == len) {
-        problem_set(problem, 400, "empty_body", NULL,
-                    "the body is empty; a JSON object such as {\"prompt\":\"hello\"} is needed");
+        problem_set(
+            problem, 400, "empty_body", NULL,
+            "the body is empty; a JSON object such as {\"prompt\":\"hello\"} is needed");
         return NULL;
     }
     if (u8_check((const uint8_t *)text, len) != NULL) {
@@ -50,7 +51,8 @@ cJSON *body_parse(const char *text, size_t len, struct problem *problem)
     cJSON *json = cJSON_ParseWithLengthOpts(text, len, &end, 0);
     size_t stop = (size_t)(end - text);
     if (json == NULL || skip_space(text, stop, len) != len) {
-        problem_set(problem, 400, "bad_json", NULL, "the body is not JSON: it goes wrong at byte %zu",
+        problem_set(problem, 400, "bad_json", NULL,
+                    "the body is not JSON: it goes wrong at byte %zu",
                     json == NULL ? stop : skip_space(text, stop, len));
         cJSON_Delete(json);
         return NULL;

@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* How many bytes at `at` form one character that must be escaped, and its code point; else 0. */
+/* How many bytes at `at` form one character that must be escaped, and its code point; else 0.
+ */
 static size_t must_escape(const unsigned char *at, size_t left, unsigned *code_point)
 {
     if (at[0] < 0x20 || at[0] == '"' || at[0] == '\\' || at[0] == 0x7f) {

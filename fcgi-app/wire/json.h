@@ -8,10 +8,10 @@
 /*
  * JSON strings, written so that no text can break what carries it.
  *
- * Escaped are `"`, `\`, everything below U+0020, DEL, and U+0085, U+2028, U+2029: the last three
- * are legal inside a JSON string (RFC 8259, section 7), but some clients split lines on them, and
- * an event that is cut in two is lost. Parsing is cJSON's; writing is ours because it happens for
- * each token.
+ * Escaped are `"`, `\`, everything below U+0020, DEL, and U+0085, U+2028, U+2029: the last
+ * three are legal inside a JSON string (RFC 8259, section 7), but some clients split lines on
+ * them, and an event that is cut in two is lost. Parsing is cJSON's; writing is ours because it
+ * happens for each token.
  */
 
 /* Append `"text"` with its quotes. 0, or -1 as buffer_append. `text` is valid UTF-8. */

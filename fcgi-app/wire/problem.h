@@ -21,15 +21,16 @@ struct problem {
 int problem_set(struct problem *problem, int status, const char *code, const char *param,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Append `{"error":{"message":..,"type":..,"param":..,"code":..}}`. 0 or -1 as buffer_append. */
+/* Append `{"error":{"message":..,"type":..,"param":..,"code":..}}`. 0 or -1 as buffer_append.
+ */
 int problem_append_json(const struct problem *problem, struct buffer *out);
 
 enum { PROBLEM_SHOWN_MAX_BYTES = 40 };
 
 /*
- * What the client sent, made fit for a message: at most PROBLEM_SHOWN_MAX_BYTES bytes of it, cut
- * at a character, `...` where it was cut, and `?` for what is not printable UTF-8.
- * Returns `shown`.
+ * What the client sent, made fit for a message: at most PROBLEM_SHOWN_MAX_BYTES bytes of it,
+ * cut at a character, `...` where it was cut, and `?` for what is not printable UTF-8. Returns
+ * `shown`.
  */
 const char *problem_show(char shown[PROBLEM_SHOWN_MAX_BYTES + 4], const char *text, size_t len);
 

@@ -33,10 +33,11 @@ static long decode(char *to, const char *from, size_t len, struct problem *probl
             int high = i + 1 < len ? hex_digit(from[i + 1]) : -1;
             int low = i + 2 < len ? hex_digit(from[i + 2]) : -1;
             if (high < 0 || low < 0)
-                return problem_set(problem, 400, "bad_escape", NULL,
-                                   "the query has a `%%` at byte %zu of a name or value that two "
-                                   "hexadecimal digits do not follow; a percent sign itself is `%%25`",
-                                   i);
+                return problem_set(
+                    problem, 400, "bad_escape", NULL,
+                    "the query has a `%%` at byte %zu of a name or value that two "
+                    "hexadecimal digits do not follow; a percent sign itself is `%%25`",
+                    i);
             c = (char)(high << 4 | low);
             i += 2;
         }
@@ -47,8 +48,9 @@ static long decode(char *to, const char *from, size_t len, struct problem *probl
     }
     to[out] = '\0';
     if (u8_check((const uint8_t *)to, out) != NULL)
-        return problem_set(problem, 400, "bad_utf8", NULL,
-                           "the query is not valid UTF-8 once decoded; names and values must be");
+        return problem_set(
+            problem, 400, "bad_utf8", NULL,
+            "the query is not valid UTF-8 once decoded; names and values must be");
     return (long)out;
 }
 

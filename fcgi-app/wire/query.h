@@ -7,8 +7,9 @@
 
 /*
  * A query string as decoded pairs (WHATWG URL, application/x-www-form-urlencoded: `&` between
- * pairs, `+` is a space, `%XX` is a byte). Stricter than a browser: a bad escape, an embedded NUL
- * and malformed UTF-8 are errors, because a prompt that was silently changed gives other tokens.
+ * pairs, `+` is a space, `%XX` is a byte). Stricter than a browser: a bad escape, an embedded
+ * NUL and malformed UTF-8 are errors, because a prompt that was silently changed gives other
+ * tokens.
  */
 
 enum { QUERY_PAIRS_MAX = 64 };

@@ -7,7 +7,8 @@
 
 /*
  * The events of runnel's own stream, as bytes (WHATWG HTML, section 9.2, "Server-sent events").
- * Pure: what they append depends on the arguments alone. Each returns 0, or -1 as buffer_append.
+ * Pure: what they append depends on the arguments alone. Each returns 0, or -1 as
+ * buffer_append.
  */
 
 /* `data: {"token":"..."}` and an empty line. */
