@@ -31,6 +31,9 @@ LIBS_gen    := $(call pkg_libs,libxxhash,-lxxhash) -lunistring
 LIBS_runnel := $(call pkg_libs,fcgi,-lfcgi) $(call pkg_libs,libcjson,-lcjson) $(LIBS_gen) -lm
 LIBS_test   := $(call pkg_libs,cmocka,-lcmocka)
 
+# `make V=1` shows the commands.
+quiet = $(if $(V),,@echo '  $(1)  ' $@;)
+
 # One list a room: a new file in a room needs no line here.
 SRC_base := $(wildcard fcgi-app/base/*.c)
 SRC_gen  := gen/tokgen.c $(wildcard gen/tokgen_*.c)
@@ -46,19 +49,19 @@ all: $(BIN)/gen $(BIN)/runnel
 
 $(BIN)/gen: $(OBJ_gen)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_gen)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_gen)
 
 $(BIN)/runnel: $(OBJ)/fcgi-app/main.o $(OBJ_lib)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_runnel)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_runnel)
 
 $(BUILD)/tests/test_%: $(OBJ)/tests/unit/test_%.o $(OBJ_lib)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_runnel) $(LIBS_test)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_runnel) $(LIBS_test)
 
 $(OBJ)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 unit-binaries: $(TEST_BINS)
 
