@@ -157,6 +157,27 @@ static unsigned asked_values(const unsigned char *at, size_t total)
     return asked;
 }
 
+/*
+ * Whether each pair lies within the stream. libfcgi 2.4.2 allocates what the lengths say before
+ * it looks for the bytes: their sum overflows (CVE-2025-23016), or its assert on malloc ends
+ * us.
+ */
+static bool params_are_whole(const struct buffer *params)
+{
+    const unsigned char *at = (const unsigned char *)params->data;
+    const unsigned char *end = params->len > 0 ? at + params->len : at;
+    size_t name_len;
+    size_t value_len;
+
+    while (at < end) {
+        if (read_length(&at, end, &name_len) != 0 || read_length(&at, end, &value_len) != 0 ||
+            name_len > (size_t)(end - at) || value_len > (size_t)(end - at) - name_len)
+            return false;
+        at += name_len + value_len;
+    }
+    return true;
+}
+
 static enum record_event begin_request(struct record_parser *parser)
 {
     const unsigned char *body = parser->small;
@@ -203,8 +224,11 @@ static enum record_event end_record(struct record_parser *parser)
         start_over(parser);
         return RECORD_ABORTED;
     }
-    if (type == TYPE_PARAMS && was_empty)
+    if (type == TYPE_PARAMS && was_empty) {
+        if (!params_are_whole(&parser->params))
+            return RECORD_BAD;
         parser->stage = STAGE_BODY;
+    }
     if (type == TYPE_STDIN && was_empty) {
         parser->stage = STAGE_COMPLETE;
         return RECORD_REQUEST;
