@@ -347,7 +347,8 @@ static int open_file(const char *path, bool *fresh, char error[LEDGER_ERROR_MAX_
     if (fd < 0 || flock(fd, LOCK_EX) != 0 || fstat(fd, &status) != 0) {
         snprintf(error, LEDGER_ERROR_MAX_BYTES, "--state: cannot open `%.150s`: %s", path,
                  strerror(errno));
-    } else if (status.st_size != 0 && status.st_size != (off_t)sizeof(struct file)) {
+    } else if (!S_ISREG(status.st_mode) ||
+               (status.st_size != 0 && status.st_size != (off_t)sizeof(struct file))) {
         snprintf(
             error, LEDGER_ERROR_MAX_BYTES,
             "--state: `%.150s` is not a ledger of this version; it was left as it is, name "
@@ -361,8 +362,8 @@ static int open_file(const char *path, bool *fresh, char error[LEDGER_ERROR_MAX_
             return fd;
         snprintf(error, LEDGER_ERROR_MAX_BYTES, "--state: no room for `%.150s` (%zu bytes): %s",
                  path, sizeof(struct file), strerror(failed));
-        if (ftruncate(fd, 0) != 0)
-            unlink(path);
+        int emptied = ftruncate(fd, 0); /* as it was; never unlink what may not be ours */
+        (void)emptied;
     }
     if (fd >= 0)
         close(fd);
