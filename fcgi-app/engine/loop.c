@@ -285,6 +285,8 @@ static void *loop_main(void *context)
     prctl(PR_SET_NAME, "engine", 0UL, 0UL, 0UL);
     while (!is_over(loop)) {
         int64_t wake_us = pacer_turn(loop->pacer);
+        if (is_over(loop))
+            break; /* the turn ended the last one: there is nothing more to wait for */
         if (wake_us > loop->drain_until_us)
             wake_us = loop->drain_until_us;
         int64_t timeout_us = CLOCK_NEVER;
