@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -67,7 +68,8 @@ static int split_address(const char *where, char host[256], char port[16])
     const char *colon = strrchr(where, ':');
 
     if (colon == NULL || colon == where || strlen(colon + 1) > 5 || colon[1] == '\0' ||
-        strspn(colon + 1, "0123456789") != strlen(colon + 1))
+        strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
+        strtoul(colon + 1, NULL, 10) > 65535) /* getaddrinfo would take it modulo 65536 */
         return -1;
     size_t len = (size_t)(colon - where);
     if (where[0] == '[' && where[len - 1] == ']') {
