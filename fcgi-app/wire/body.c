@@ -22,6 +22,64 @@ static bool has_nul(const char *text, size_t len)
     return false;
 }
 
+static size_t skip_digits(const char *text, size_t at, size_t len)
+{
+    while (at < len && text[at] >= '0' && text[at] <= '9')
+        at++;
+    return at;
+}
+
+/* The end of the number that begins at `at`, or `at` when it is none of JSON's. */
+static size_t skip_number(const char *text, size_t at, size_t len)
+{
+    size_t start = at;
+
+    if (text[at] == '-')
+        at++;
+    size_t digits = skip_digits(text, at, len) - at;
+    if (digits == 0 || (digits > 1 && text[at] == '0'))
+        return start;
+    at += digits;
+    if (at < len && text[at] == '.') {
+        size_t end = skip_digits(text, at + 1, len);
+        if (end == at + 1)
+            return start;
+        at = end;
+    }
+    if (at < len && (text[at] == 'e' || text[at] == 'E')) {
+        at++;
+        if (at < len && (text[at] == '+' || text[at] == '-'))
+            at++;
+        size_t end = skip_digits(text, at, len);
+        return end == at ? start : end;
+    }
+    return at;
+}
+
+/* cJSON reads numbers as strtod does (`01`, `1.`), and control characters in strings (RFC 8259,
+ * sections 6 and 7). Where such a one is, or `len`. */
+static size_t find_lax(const char *text, size_t len)
+{
+    bool in_string = false;
+
+    for (size_t at = 0; at < len; at++) {
+        if (text[at] == '"') {
+            in_string = !in_string;
+        } else if (in_string) {
+            if ((unsigned char)text[at] < 0x20)
+                return at;
+            if (text[at] == '\\')
+                at++;
+        } else if (text[at] == '-' || (text[at] >= '0' && text[at] <= '9')) {
+            size_t end = skip_number(text, at, len);
+            if (end == at)
+                return at;
+            at = end - 1;
+        }
+    }
+    return len;
+}
+
 static size_t skip_space(const char *text, size_t at, size_t len)
 {
     while (at < len && strchr(" \t\r\n", text[at]) != NULL && text[at] != '\0')
@@ -46,6 +104,12 @@ cJSON *body_parse(const char *text, size_t len, struct problem *problem)
     if (has_nul(text, len)) {
         problem_set(problem, 400, "nul_byte", NULL,
                     "the body has an embedded NUL; text without it is allowed");
+        return NULL;
+    }
+    size_t lax = find_lax(text, len);
+    if (lax < len) {
+        problem_set(problem, 400, "bad_json", NULL,
+                    "the body is not JSON: it goes wrong at byte %zu", lax);
         return NULL;
     }
     cJSON *json = cJSON_ParseWithLengthOpts(text, len, &end, 0);
