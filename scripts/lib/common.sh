@@ -1,0 +1,98 @@
+# Shared by all scripts; sourced after `set -eu`. The caller sets $here to its own folder.
+# shellcheck shell=sh disable=SC2034,SC2154 # its variables are the callers', and `here` is theirs
+
+LC_ALL=C
+export LC_ALL
+unset LANGUAGE CDPATH
+
+SCRIPT=${0##*/}
+ROOT=$(cd -- "$here/.." && pwd)
+AWK=${RUNNEL_AWK:-awk}
+PORT=${RUNNEL_PORT:-8170}
+
+# Exit codes: 0 yes, 1 measured no, 2 usage, 3 could not run.
+
+say() { printf '%s: %s\n' "$SCRIPT" "$*" >&2; }
+
+measured_no() {
+    say "$@"
+    exit 1
+}
+
+usage_error() {
+    say "$* (see --help)"
+    exit 2
+}
+
+could_not_run() {
+    say "$@"
+    exit 3
+}
+
+# The script's own first comment block is its help.
+show_help() {
+    sed -n -e '/^# shellcheck/d' -e '2,/^[^#]/{s/^# \{0,1\}//p;}' "$1"
+    exit 0
+}
+
+need_value() {
+    [ "$#" -ge 2 ] || usage_error "$1 needs a value"
+}
+
+# need_number OPTION VALUE MIN MAX: digits only, no sign, no leading zero (a shell's octal).
+need_number() {
+    case $2 in
+        '' | *[!0-9]* | 0?* | ??????????*) usage_error "$1: '$2' is not a number from $3 to $4" ;;
+    esac
+    if [ "$2" -lt "$3" ] || [ "$2" -gt "$4" ]; then
+        usage_error "$1: $2 is not from $3 to $4"
+    fi
+}
+
+need_program() {
+    command -v "$1" >/dev/null 2>&1 || could_not_run "$1 is not installed: run scripts/deps"
+}
+
+# run_awk PROGRAM[,PROGRAM...] ARGUMENT...: programs of scripts/awk, by name. RUNNEL_AWK may be two
+# words ("busybox awk").
+run_awk() {
+    programs=$1
+    shift
+    while [ -n "$programs" ]; do
+        name=${programs##*,}
+        set -- -f "$here/awk/$name.awk" "$@"
+        case $programs in
+            *,*) programs=${programs%,*} ;;
+            *) programs= ;;
+        esac
+    done
+    # shellcheck disable=SC2086
+    $AWK "$@"
+}
+
+# json FILE PATH: one value of a JSON file; fails if it is not there.
+json() {
+    # shellcheck disable=SC2086
+    $AWK -v path="$2" -f "$here/awk/json.awk" -f "$here/awk/json_get.awk" -- "$1"
+}
+
+# figure FILE NAME: one value of a file of NAME=VALUE lines.
+figure() { sed -n "s/^$2=//p" "$1"; }
+
+# milliseconds US: 1234 -> 1.234
+milliseconds() { printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)); }
+
+# A private folder, $TMP, and its removal however the script ends. $CHILD, if set, is ended too.
+CHILD=
+make_tmp() {
+    TMP=$(mktemp -d "${TMPDIR:-/tmp}/runnel-$SCRIPT.XXXXXX") || could_not_run "cannot make a temporary folder"
+    trap clean_up EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
+
+clean_up() {
+    [ -z "$CHILD" ] || kill -KILL "$CHILD" 2>/dev/null || :
+    rm -rf -- "$TMP"
+}

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""A server of canned replies for the tests of the instruments; prints its port, then serves.
+
+    /whole?n=N    N tokens, 2 ms apart       /chat       an OpenAI-style stream of 25 tokens
+    /eof /error /garbled /html /empty        the ways in which a stream is none
+    /refused      400 with a JSON error      /reset      the connection breaks in mid-stream
+    /silent       a head, and nothing more   /echo       the request, as the token of an event
+    /endless      tokens until the client leaves
+
+    /_debug/generated      `cancelled`, with one token more each time that it is asked
+    /live                  a record that stays `live`
+"""
+import http.server
+import json
+import time
+import urllib.parse
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    asked = 0
+
+    def log_message(self, *args):
+        pass
+
+    def start(self, status=200, kind="text/event-stream"):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.end_headers()
+
+    def event(self, text, wait=0.0):
+        self.wfile.write(b"data: " + text.encode() + b"\n\n")
+        time.sleep(wait)
+
+    def tokens(self, n, wait=0.002):
+        for i in range(n):
+            self.event(json.dumps({"token": " t%d" % i}), wait)
+
+    def do_POST(self):
+        self.do_GET()
+
+    def do_GET(self):
+        url = urllib.parse.urlsplit(self.path)
+        query = dict(urllib.parse.parse_qsl(url.query))
+        getattr(self, "reply_" + url.path.strip("/").replace("/", "_").lstrip("_"), self.reply_none)(query)
+
+    def reply_none(self, query):
+        self.start(404, "application/json")
+        self.wfile.write(b'{"error":{"message":"no such path"}}')
+
+    def reply_whole(self, query):
+        self.start()
+        self.tokens(int(query.get("n", query.get("max_tokens", 30))))
+        self.event("[DONE]")
+
+    def reply_chat(self, query):
+        self.start()
+        self.event('{"choices":[{"delta":{"role":"assistant","content":""}}]}')
+        for i in range(25):
+            self.event('{"choices":[{"delta":{"content":" w"}}]}', 0.002)
+        self.event('{"choices":[],"usage":{"completion_tokens":25}}')
+        self.event("[DONE]")
+
+    def reply_eof(self, query):
+        self.start()
+        self.tokens(25)
+
+    def reply_error(self, query):
+        self.start()
+        self.tokens(25)
+        self.wfile.write(b'event: error\ndata: {"error":{"message":"out of luck"}}\n\n')
+
+    def reply_garbled(self, query):
+        self.start()
+        self.tokens(3)
+        self.event('{"token":')
+        self.event("[DONE]")
+
+    def reply_empty(self, query):
+        self.start()
+
+    def reply_html(self, query):
+        self.start(200, "text/html")
+        self.wfile.write(b"<p>data: x\n\ndata: [DONE]\n\n")
+
+    def reply_refused(self, query):
+        self.start(400, "application/json")
+        self.wfile.write(b'{"error":{"message":"max_tokens: \\"x\\" is no number","type":"t","param":null,"code":"c"}}')
+
+    def reply_reset(self, query):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", "100000")
+        self.end_headers()
+        self.tokens(25)
+
+    def reply_silent(self, query):
+        self.start()
+        self.wfile.flush()
+        time.sleep(30)
+
+    def reply_echo(self, query):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        self.start()
+        request = {"method": self.command, "query": query, "body": body, "headers": dict(self.headers)}
+        self.event(json.dumps({"token": json.dumps(request)}))
+        self.event('{"token":"x"}')
+        self.event("[DONE]")
+
+    def reply_endless(self, query):
+        self.start()
+        self.tokens(100000)
+
+    def reply_debug_generated(self, query):
+        Handler.asked += 1
+        self.start(200, "application/json")
+        record = {"requested": 100, "generated": 5 + Handler.asked, "outcome": "cancelled"}
+        self.wfile.write(json.dumps(record).encode())
+
+    def reply_live(self, query):
+        self.start(200, "application/json")
+        self.wfile.write(b'{"requested":100,"generated":7,"outcome":"live"}')
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server.daemon_threads = True
+print(server.server_address[1], flush=True)
+server.serve_forever()
