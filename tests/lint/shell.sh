@@ -1,5 +1,5 @@
 #!/bin/sh
-# shellcheck has nothing to say about any shell file. TAP.
+# No shell file gives shellcheck anything to say. TAP.
 
 set -eu
 LC_ALL=C
@@ -10,7 +10,7 @@ files=$(
     find scripts tests .ci -type f ! -path '*/node_modules/*' | sort | while read -r file; do
         case $file in
         *.sh | *.bash | *.bats) echo "$file" ;;
-        *) head -n 1 "$file" | grep -aq '^#!.*sh$' && echo "$file" || true ;;
+        *) if head -n 1 "$file" | grep -aq '^#!.*sh$'; then echo "$file"; fi ;;
         esac
     done
 )
