@@ -21,7 +21,8 @@ enum kind {
     KIND_MS,      /* milliseconds with up to three decimals, kept in microseconds */
     KIND_SECONDS, /* seconds likewise */
     KIND_SWITCH,  /* a flag without a value; in the environment 0 or 1 */
-    KIND_LEVEL,   /* a name of level_names */
+    KIND_CHOICE,  /* one of a list of names, kept as its index */
+    KIND_JITTER,
 };
 
 struct setting {
@@ -32,47 +33,68 @@ struct setting {
     uint64_t min,
         max; /* of the number as it is written; KIND_MS and KIND_SECONDS: whole units */
     const char *help;
+    const char *const *choices; /* KIND_CHOICE: the names, then NULL */
 };
+
+/* In the order of enum log_level and enum log_format. */
+static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
+static const char *const formats[] = {"text", "json", NULL};
 
 #define AT(field) offsetof(struct config, field)
 
 static const struct setting settings[] = {
     {"listen", KIND_TEXT, AT(listen), "", 0, 0,
-     "unix:PATH or HOST:PORT; without it, the socket on descriptor 0 (spawn-fcgi)"},
+     "unix:PATH or HOST:PORT; without it, the socket on descriptor 0 (spawn-fcgi)", NULL},
     {"socket-mode", KIND_OCTAL, AT(socket_mode), "660", 0, 0777,
-     "permission bits of the unix socket that --listen makes"},
+     "permission bits of the unix socket that --listen makes", NULL},
     {"state", KIND_TEXT, AT(state), "", 0, 0,
-     "the ledger's file, shared by processes and kept over restarts; without it, memory only"},
+     "the ledger's file, shared by processes and kept over restarts; without it, memory only",
+     NULL},
     {"log-file", KIND_TEXT, AT(log_file), "", 0, 0,
-     "append the log here (SIGHUP opens it anew); without it, standard error"},
-    {"log-level", KIND_LEVEL, AT(log_level), "info", 0, 0, "debug, info, warn or error"},
+     "append the log here (SIGHUP opens it anew); without it, standard error", NULL},
+    {"log-level", KIND_CHOICE, AT(log_level), "info", 0, 0, "least level that is written",
+     levels},
+    {"log-format", KIND_CHOICE, AT(log_format), "text", 0, 0,
+     "lines of text with key=value, or one JSON object a line", formats},
     {"max-tokens", KIND_COUNT, AT(max_tokens), "128", 1, 100000000,
-     "tokens of a request that does not say max_tokens"},
+     "tokens of a request that does not say max_tokens", NULL},
     {"ttft-ms", KIND_MS, AT(ttft_us), "200", 0, 86400000,
-     "time to first token of a request that does not say ttft_ms"},
+     "time to first token of a request that does not say ttft_ms", NULL},
     {"itl-ms", KIND_MS, AT(itl_us), "25", 0, 86400000,
-     "time between tokens of a request that does not say itl_ms"},
+     "time between tokens of a request that does not say itl_ms", NULL},
+    {"jitter", KIND_JITTER, AT(jitter), "none", 0, 0,
+     "how gaps scatter: none, uniform:P, normal:P or lognormal:P, P in percent of the gap",
+     NULL},
+    {"prefill-us-per-token", KIND_COUNT, AT(prefill_us_per_token), "0", 0, 1000000,
+     "microseconds that each prompt token adds to the time to first token", NULL},
+    {"timing-trace", KIND_TEXT, AT(timing_trace), "", 0, 0,
+     "replay a file of recorded times, one figure in microseconds a line: a time to first "
+     "token, "
+     "then gaps; for requests that say neither ttft_ms nor itl_ms",
+     NULL},
     {"max-tokens-limit", KIND_COUNT, AT(max_tokens_limit), "100000", 1, 100000000,
-     "most tokens that a request may ask for"},
+     "most tokens that a request may ask for", NULL},
     {"ttft-limit-ms", KIND_MS, AT(ttft_limit_us), "600000", 0, 86400000,
-     "longest ttft_ms that a request may ask for"},
+     "longest ttft_ms that a request may ask for", NULL},
     {"itl-limit-ms", KIND_MS, AT(itl_limit_us), "60000", 0, 86400000,
-     "longest itl_ms that a request may ask for"},
+     "longest itl_ms that a request may ask for", NULL},
     {"prompt-max-bytes", KIND_BYTES, AT(prompt_max_bytes), "65536", 1, 16777216,
-     "longest prompt"},
+     "longest prompt", NULL},
     {"body-max-bytes", KIND_BYTES, AT(body_max_bytes), "1048576", 1, 67108864,
-     "largest request body"},
-    {"slots", KIND_COUNT, AT(slots), "256", 1, 1000000, "requests that generate at once"},
+     "largest request body", NULL},
+    {"slots", KIND_COUNT, AT(slots), "256", 1, 1000000, "requests that generate at once", NULL},
     {"queue", KIND_COUNT, AT(queue), "1024", 0, 1000000,
-     "requests that wait for a slot; more are refused with 503"},
+     "requests that wait for a slot; more are refused with 503", NULL},
     {"stall-timeout", KIND_SECONDS, AT(stall_timeout_us), "60", 0, 86400,
-     "seconds that a client may refuse to read before it is cancelled"},
+     "seconds that a client may refuse to read before it is cancelled", NULL},
     {"drain-s", KIND_SECONDS, AT(drain_us), "30", 0, 86400,
-     "seconds that live streams get to end after SIGTERM"},
+     "seconds that live streams get to end after SIGTERM", NULL},
+    {"itl-per-running-us", KIND_COUNT, AT(itl_per_running_us), "0", 0, 1000000,
+     "microseconds that each running generation adds to every gap, as a batch does", NULL},
     {"ignore-cancel", KIND_SWITCH, AT(ignore_cancel), "0", 0, 0,
-     "do not notice clients that leave: shows the damage, never for real use"},
+     "do not notice clients that leave: shows the damage, never for real use", NULL},
     {"read-timeout-s", KIND_SECONDS, AT(read_timeout_us), "60", 0, 86400,
-     "seconds that a connection may take to send its request"},
+     "seconds that a connection may take to send its request", NULL},
 };
 
 #undef AT
@@ -83,16 +105,22 @@ enum source { SOURCE_DEFAULT, SOURCE_ENVIRONMENT, SOURCE_FLAG };
 
 static enum source sources[SETTINGS];
 
-static const char *const level_names[] = {"debug", "info", "warn", "error"};
-
-enum { LEVELS = sizeof(level_names) / sizeof(level_names[0]) };
-
 static void env_name(const struct setting *setting, char out[64])
 {
     size_t len = (size_t)snprintf(out, 64, "RUNNEL_%s", setting->name);
 
     for (size_t i = 0; i < len; i++)
         out[i] = out[i] == '-' ? '_' : (char)toupper((unsigned char)out[i]);
+}
+
+static void list_choices(const char *const *choices, char out[96])
+{
+    size_t len = 0;
+
+    for (size_t i = 0; choices[i] != NULL; i++) {
+        const char *glue = i == 0 ? "" : choices[i + 1] == NULL ? " or " : ", ";
+        len += (size_t)snprintf(out + len, 96 - len, "%s%s", glue, choices[i]);
+    }
 }
 
 static const char *what_is_allowed(const struct setting *setting, char out[96])
@@ -112,8 +140,11 @@ static const char *what_is_allowed(const struct setting *setting, char out[96])
     case KIND_SWITCH:
         snprintf(out, 96, "0 or 1");
         break;
-    case KIND_LEVEL:
-        snprintf(out, 96, "debug, info, warn or error");
+    case KIND_CHOICE:
+        list_choices(setting->choices, out);
+        break;
+    case KIND_JITTER:
+        snprintf(out, 96, "none, uniform:P, normal:P or lognormal:P");
         break;
     default:
         snprintf(out, 96, "a whole number, %llu to %llu", min, max);
@@ -131,10 +162,10 @@ static int parse_octal(const char *value, uint64_t max, uint64_t *out)
     return *end == '\0' && *out <= max ? 0 : -1;
 }
 
-static int parse_level(const char *value, uint64_t *out)
+static int parse_choice(const char *const *choices, const char *value, uint64_t *out)
 {
-    for (uint64_t i = 0; i < LEVELS; i++) {
-        if (strcmp(value, level_names[i]) == 0) {
+    for (uint64_t i = 0; choices[i] != NULL; i++) {
+        if (strcmp(value, choices[i]) == 0) {
             *out = i;
             return 0;
         }
@@ -165,8 +196,10 @@ static int store(struct config *config, const struct setting *setting, const cha
         return 0;
     case KIND_OCTAL:
         return parse_octal(value, setting->max, field);
-    case KIND_LEVEL:
-        return parse_level(value, field);
+    case KIND_CHOICE:
+        return parse_choice(setting->choices, value, field);
+    case KIND_JITTER:
+        return timing_parse_jitter(value, strlen(value), field);
     case KIND_MS:
     case KIND_SECONDS:
         return parse_time(setting, value, field);
@@ -303,9 +336,15 @@ static void print_value(const struct config *config, const struct setting *setti
     case KIND_OCTAL:
         fprintf(out, "%03llo", (unsigned long long)*(const uint64_t *)field);
         break;
-    case KIND_LEVEL:
-        fprintf(out, "%s", level_names[*(const uint64_t *)field]);
+    case KIND_CHOICE:
+        fprintf(out, "%s", setting->choices[*(const uint64_t *)field]);
         break;
+    case KIND_JITTER: {
+        char text[32];
+        timing_print_jitter(field, text);
+        fprintf(out, "%s", text);
+        break;
+    }
     case KIND_MS:
     case KIND_SECONDS: {
         long long us = *(const int64_t *)field;

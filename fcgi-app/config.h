@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "engine/timing.h"
+
 /*
  * The server's settings: a flag wins over its environment variable, which wins over the
  * default.
@@ -20,10 +22,14 @@ struct config {
     const char *state;    /* the ledger's file; "": memory only */
     const char *log_file; /* "": standard error */
     uint64_t log_level;   /* an enum log_level */
+    uint64_t log_format;  /* an enum log_format */
     /* what a request gets when it does not say */
     uint64_t max_tokens;
     int64_t ttft_us;
     int64_t itl_us;
+    struct jitter jitter;
+    uint64_t prefill_us_per_token;
+    const char *timing_trace; /* "": none */
     /* what a request may ask for */
     uint64_t max_tokens_limit;
     int64_t ttft_limit_us;
@@ -35,6 +41,7 @@ struct config {
     uint64_t queue;
     int64_t stall_timeout_us;
     int64_t drain_us;
+    uint64_t itl_per_running_us;
     bool ignore_cancel;
     /* connections */
     int64_t read_timeout_us;

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "access.h"
 #include "base/log.h"
 #include "config.h"
 #include "endpoints/routes.h"
@@ -22,6 +23,7 @@ enum { PARAMS_MAX_BYTES = 128 << 10 }; /* nginx refuses to send more than 64 KiB
 
 struct server {
     struct app app;
+    struct timing_trace trace;
     struct listener listener;
     struct intake *intake;
 };
@@ -62,22 +64,6 @@ static void raise_descriptor_limit(void)
     }
 }
 
-/* The access log: one line a request. */
-static void log_request(const struct ledger_request *request)
-{
-    log_info("request id=%s route=%s outcome=%s phase=%s detected_by=%s requested=%llu "
-             "generated=%llu delivered=%llu discarded=%llu ttft_ms=%.3f duration_ms=%.3f",
-             request->id, ledger_route_name(request->route),
-             ledger_outcome_name(request->outcome), ledger_phase_name(request->phase),
-             request->detected_by != LEDGER_NOT_DETECTED
-                 ? ledger_detector_name(request->detected_by)
-                 : "-",
-             (unsigned long long)request->requested, (unsigned long long)request->generated,
-             (unsigned long long)request->delivered, (unsigned long long)request->discarded,
-             request->ttft_us < 0 ? -1.0 : (double)request->ttft_us / 1000,
-             (double)request->duration_us / 1000);
-}
-
 static void stop_intake(void *context)
 {
     struct server *server = context;
@@ -97,7 +83,7 @@ static int start_engine(struct server *server)
                 .ignore_cancel = config->ignore_cancel,
                 .ledger = server->app.ledger,
                 .clock = clock_system(),
-                .on_end = log_request,
+                .on_end = access_log,
             },
         .drain_us = config->drain_us,
         .on_drained = stop_intake,
@@ -141,6 +127,13 @@ static int start(struct server *server)
         fail(error);
         return -1;
     }
+    if (config->timing_trace[0] != '\0') {
+        if (timing_trace_load(&server->trace, config->timing_trace, error) != 0) {
+            fail(error);
+            return -1;
+        }
+        server->app.trace = &server->trace;
+    }
     server->app.ledger = ledger_open(config->state, error);
     if (server->app.ledger == NULL) {
         fail(error);
@@ -179,6 +172,7 @@ static int serve(const struct config *config)
     loop_join(server.app.loop);
     intake_destroy(server.intake);
     ledger_close(server.app.ledger);
+    timing_trace_free(&server.trace);
     log_info("drained, runnel ends");
     log_stop();
     return EXIT_DRAINED;
@@ -206,7 +200,7 @@ int main(int argc, char **argv)
         break;
     }
     if (log_open(config.log_file[0] != '\0' ? config.log_file : NULL,
-                 (enum log_level)config.log_level) != 0) {
+                 (enum log_level)config.log_level, (enum log_format)config.log_format) != 0) {
         fprintf(stderr, "runnel: --log-file: cannot open `%s`: %s\n", config.log_file,
                 strerror(errno));
         return EXIT_START;

@@ -58,15 +58,6 @@ const char *tokgen_vocab_name(enum tokgen_vocab vocab)
     return (size_t)vocab < VOCABULARY_COUNT ? vocabularies[vocab].name : NULL;
 }
 
-uint64_t tokgen_mix(uint64_t seed, uint64_t x)
-{
-    uint64_t z = seed + (x + 1) * UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 uint64_t tokgen_count_prompt_tokens(const char *utf8, size_t len)
 {
     const uint8_t *at = (const uint8_t *)utf8;

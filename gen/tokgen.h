@@ -75,13 +75,9 @@ const char *tokgen_vocab_name(enum tokgen_vocab vocab);
  */
 uint64_t tokgen_count_prompt_tokens(const char *utf8, size_t len);
 
-/*
- * What tokgen_token is made of: one function a vocabulary, with its contract, and the mixer
- * that both choose by (splitmix64's finaliser over the x-th step of the seed's Weyl sequence;
- * frozen).
- */
+/* What tokgen_token is made of: one function a vocabulary, with its contract. Both choose by
+ * random_at of base/random.h. */
 size_t tokgen_words_token(uint64_t seed, uint64_t index, char *buf, size_t cap);
 size_t tokgen_torture_token(uint64_t seed, uint64_t index, char *buf, size_t cap);
-uint64_t tokgen_mix(uint64_t seed, uint64_t x);
 
 #endif

@@ -9,6 +9,7 @@
  * is a prime, so any N tokens in a row are all the entries: a test of N tokens has met every
  * one.
  */
+#include "base/random.h"
 #include "gen/tokgen.h"
 
 #include <string.h>
@@ -146,8 +147,8 @@ _Static_assert(sizeof entries / sizeof entries[0] == TOKGEN_TORTURE_COUNT,
 
 size_t tokgen_torture_token(uint64_t seed, uint64_t index, char *buf, size_t cap)
 {
-    uint64_t first = tokgen_mix(seed, 0) % TOKGEN_TORTURE_COUNT;
-    uint64_t stride = 1 + tokgen_mix(seed, 1) % (TOKGEN_TORTURE_COUNT - 1);
+    uint64_t first = random_at(seed, 0) % TOKGEN_TORTURE_COUNT;
+    uint64_t stride = 1 + random_at(seed, 1) % (TOKGEN_TORTURE_COUNT - 1);
     uint64_t place = index % TOKGEN_TORTURE_COUNT;
     const struct entry *entry = &entries[(first + stride * place) % TOKGEN_TORTURE_COUNT];
 

@@ -12,6 +12,7 @@
  * follow an article, every verb is in the past tense so that it agrees with any subject, and
  * lists that meet in one template share no word. Lists, templates and their order are frozen.
  */
+#include "base/random.h"
 #include "gen/tokgen.h"
 
 #include <stdbool.h>
@@ -208,12 +209,12 @@ static bool ends_with_comma(uint64_t seed, uint64_t clause)
 
 static uint64_t clause_hash(uint64_t seed, uint64_t clause)
 {
-    return tokgen_mix(seed ^ CLAUSE_SALT, clause);
+    return random_at(seed ^ CLAUSE_SALT, clause);
 }
 
 static const char *word_at(uint64_t seed, uint64_t index, const struct word_list *list)
 {
-    return list->words[pick(tokgen_mix(seed, index), list->count)];
+    return list->words[pick(random_at(seed, index), list->count)];
 }
 
 /* 0..count-1 from the high half of a hash, by multiplication: no division, next to no bias. */

@@ -33,17 +33,18 @@ static char *fail(struct buffer *buffer)
     return NULL;
 }
 
-char *buffer_reserve(struct buffer *buffer, size_t len)
+/* Room for `len` bytes within the ceiling, and for `extra` that are not counted. */
+static char *make_room(struct buffer *buffer, size_t len, size_t extra)
 {
     if (buffer->failed)
         return NULL;
     if (len > buffer->max_bytes || buffer->len > buffer->max_bytes - len)
         return fail(buffer);
-    size_t need = buffer->len + len;
+    size_t need = buffer->len + len + extra;
     if (need > buffer->cap || buffer->data == NULL) {
         size_t cap = buffer->cap > 0 ? buffer->cap : FIRST_CAPACITY;
         while (cap < need)
-            cap = cap <= buffer->max_bytes / 2 ? cap * 2 : buffer->max_bytes;
+            cap = cap <= buffer->max_bytes / 2 ? cap * 2 : need;
         char *grown = realloc(buffer->data, cap);
         if (grown == NULL)
             return fail(buffer);
@@ -51,6 +52,11 @@ char *buffer_reserve(struct buffer *buffer, size_t len)
         buffer->cap = cap;
     }
     return buffer->data + buffer->len;
+}
+
+char *buffer_reserve(struct buffer *buffer, size_t len)
+{
+    return make_room(buffer, len, 0);
 }
 
 int buffer_append(struct buffer *buffer, const void *bytes, size_t len)
@@ -95,7 +101,7 @@ int buffer_vprintf(struct buffer *buffer, const char *format, va_list args)
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, format, args);
     if (len >= 0)
-        room = buffer_reserve(buffer, (size_t)len + 1);
+        room = make_room(buffer, (size_t)len, 1); /* vsnprintf's NUL */
     if (room != NULL) {
         vsnprintf(room, (size_t)len + 1, format, again);
         buffer->len += (size_t)len;

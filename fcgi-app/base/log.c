@@ -31,6 +31,7 @@ static struct {
     int fd;
     char *path; /* NULL: standard error */
     enum log_level least;
+    enum log_format format;
 } state = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .filled = PTHREAD_COND_INITIALIZER,
@@ -53,28 +54,65 @@ static void write_all(int fd, const char *text, size_t len)
     }
 }
 
-static void format_line(struct line *line, enum log_level level, const char *format,
-                        va_list args)
+/* Append to a line, cut at `max`. */
+static size_t append(char *text, size_t len, size_t max, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static size_t append_va(char *text, size_t len, size_t max, const char *format, va_list args)
+{
+    int wrote = vsnprintf(text + len, max - len, format, args);
+
+    if (wrote < 0)
+        return len;
+    return (size_t)wrote < max - len ? len + (size_t)wrote : max - 1;
+}
+
+static size_t append(char *text, size_t len, size_t max, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    len = append_va(text, len, max, format, args);
+    va_end(args);
+    return len;
+}
+
+/* Control characters, quotes and backslashes would make a line, or a member, of their own. */
+static void neutralise(char *text, size_t from, size_t len, bool quotes_too)
+{
+    for (size_t i = from; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < 0x20 || c == 0x7f)
+            text[i] = '?';
+        else if (quotes_too && (c == '"' || c == '\\'))
+            text[i] = '\'';
+    }
+}
+
+static void format_line(struct line *line, enum log_level level, bool is_members,
+                        const char *format, va_list args)
 {
     struct timespec now;
     struct tm utc;
-    size_t max = sizeof(line->text) - 1; /* room for the newline */
+    char time[24];
+    char *text = line->text;
+    bool json = state.format == LOG_JSON;
+    const char *tail = !json ? "\n" : is_members ? "}\n" : "\"}\n";
+    size_t max = sizeof(line->text) - strlen(tail);
 
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
-    size_t len = strftime(line->text, max, "%Y-%m-%dT%H:%M:%S", &utc);
-    len += (size_t)snprintf(line->text + len, max - len, ".%03ldZ %s ", now.tv_nsec / 1000000,
-                            level_names[level]);
-    int wrote = vsnprintf(line->text + len, max - len, format, args);
-    if (wrote > 0)
-        len += (size_t)wrote < max - len ? (size_t)wrote : max - len - 1;
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)line->text[i];
-        if (c < 0x20 || c == 0x7f)
-            line->text[i] = '?';
-    }
-    line->text[len++] = '\n';
-    line->len = len;
+    strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S", &utc);
+    size_t len = append(text, 0, max,
+                        json ? "{\"time\":\"%s.%03ldZ\",\"level\":\"%s\"," : "%s.%03ldZ %s ",
+                        time, now.tv_nsec / 1000000, level_names[level]);
+    if (json && !is_members)
+        len = append(text, len, max, "\"message\":\"");
+    size_t start = len;
+    len = append_va(text, len, max, format, args);
+    neutralise(text, start, len, json && !is_members);
+    memcpy(text + len, tail, strlen(tail));
+    line->len = len + strlen(tail);
 }
 
 /* The lock is held. */
@@ -91,23 +129,42 @@ static void enqueue(const struct line *line)
     pthread_cond_signal(&state.filled);
 }
 
-void log_write(enum log_level level, const char *format, ...)
+static void write_line(enum log_level level, bool is_members, const char *format, va_list args)
 {
     struct line line;
-    va_list args;
 
     if (level < state.least) /* set before any thread starts */
         return;
-    va_start(args, format);
-    format_line(&line, level, format, args);
-    va_end(args);
-
+    format_line(&line, level, is_members, format, args);
     pthread_mutex_lock(&state.lock);
     if (state.running)
         enqueue(&line);
     else
         write_all(state.fd, line.text, line.len);
     pthread_mutex_unlock(&state.lock);
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    write_line(level, false, format, args);
+    va_end(args);
+}
+
+void log_write_members(enum log_level level, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    write_line(level, true, format, args);
+    va_end(args);
+}
+
+enum log_format log_format(void)
+{
+    return state.format;
 }
 
 static void *writer_main(void *unused)
@@ -130,7 +187,7 @@ static void *writer_main(void *unused)
 
         write_all(fd, line.text, line.len);
         if (dropped > 0)
-            dprintf(fd, "log: %lu lines dropped, the file was too slow\n", dropped);
+            log_warn("log: %lu lines dropped, the file was too slow", dropped);
         pthread_mutex_lock(&state.lock);
     }
     pthread_mutex_unlock(&state.lock);
@@ -142,9 +199,10 @@ static int open_file(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 }
 
-int log_open(const char *path, enum log_level least)
+int log_open(const char *path, enum log_level least, enum log_format format)
 {
     state.least = least;
+    state.format = format;
     if (path == NULL)
         return 0;
     int fd = open_file(path);

@@ -10,6 +10,7 @@ struct app {
     const struct config *config;
     struct ledger *ledger;
     struct loop *loop;
+    const struct timing_trace *trace; /* --timing-trace; NULL: none */
 };
 
 #endif

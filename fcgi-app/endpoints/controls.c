@@ -2,7 +2,6 @@
 
 #include "endpoints/controls.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,9 @@ enum kind {
     KIND_COUNT,
     KIND_MS,     /* milliseconds, kept in microseconds */
     KIND_CHOICE, /* one of a list of names, kept as its index */
+    KIND_SWITCH, /* 0 or 1; in JSON also false or true */
+    KIND_JITTER,
+    KIND_FAULT,
 };
 
 struct control {
@@ -34,16 +36,28 @@ struct control {
 /* In the order of enum tokgen_vocab. */
 static const char *const vocabs[] = {"words", "torture", NULL};
 
-/* JSON numbers are doubles: above 2^53 - 1 they are no longer exact (RFC 8259, section 6). */
-#define EXACT_MAX 9007199254740991u
+/* In the order of enum sse_wire. */
+static const char *const wires[] = {"lf",        "crlf", "cr",   "nospace", "comments",
+                                    "multiline", "bom",  "drip", NULL};
+
+enum { PREFILL_MAX_US_PER_TOKEN = 1000000, CHUNK_MAX_TOKENS = 64 };
 
 static const struct control table[] = {
     {"prompt", KIND_PROMPT, AT(prompt), 1, 0, LIMIT(prompt_max_bytes), NULL},
     {"max_tokens", KIND_COUNT, AT(max_tokens), 1, 0, LIMIT(max_tokens_limit), NULL},
     {"ttft_ms", KIND_MS, AT(ttft_us), 0, 0, LIMIT(ttft_limit_us), NULL},
     {"itl_ms", KIND_MS, AT(itl_us), 0, 0, LIMIT(itl_limit_us), NULL},
-    {"seed", KIND_COUNT, AT(seed), 0, EXACT_MAX, 0, NULL},
+    {"seed", KIND_COUNT, AT(seed), 0, UINT64_MAX, 0, NULL},
     {"vocab", KIND_CHOICE, AT(vocab), 0, 0, 0, vocabs},
+    {"jitter", KIND_JITTER, AT(jitter), 0, 0, 0, NULL},
+    {"prefill_us_per_token", KIND_COUNT, AT(prefill_us_per_token), 0, PREFILL_MAX_US_PER_TOKEN,
+     0, NULL},
+    {"chunk", KIND_COUNT, AT(chunk), 1, CHUNK_MAX_TOKENS, 0, NULL},
+    {"stamps", KIND_SWITCH, AT(stamps), 0, 1, 0, NULL},
+    {"ids", KIND_SWITCH, AT(ids), 0, 1, 0, NULL},
+    {"ping_ms", KIND_MS, AT(ping_us), 0, 0, LIMIT(ttft_limit_us), NULL},
+    {"fault", KIND_FAULT, AT(fault), 0, 0, 0, NULL},
+    {"wire", KIND_CHOICE, AT(wire), 0, 0, 0, wires},
 };
 
 #undef AT
@@ -80,23 +94,23 @@ static void describe_ms(char *out, size_t cap, uint64_t us)
 }
 
 static void describe(const struct reading *reading, const struct control *control,
-                     char out[160])
+                     char out[240])
 {
     unsigned long long max = max_of(reading, control);
     char max_ms[32];
 
     switch (control->kind) {
     case KIND_PROMPT:
-        snprintf(out, 160, "1 to %llu bytes of UTF-8 text are allowed (--prompt-max-bytes)",
+        snprintf(out, 240, "1 to %llu bytes of UTF-8 text are allowed (--prompt-max-bytes)",
                  max);
         break;
     case KIND_COUNT:
-        snprintf(out, 160, "a whole number from %llu to %llu is allowed",
+        snprintf(out, 240, "a whole number from %llu to %llu is allowed",
                  (unsigned long long)control->min, max);
         break;
     case KIND_MS:
         describe_ms(max_ms, sizeof(max_ms), max);
-        snprintf(out, 160, "milliseconds from 0 to %s, with up to three decimals, are allowed",
+        snprintf(out, 240, "milliseconds from 0 to %s, with up to three decimals, are allowed",
                  max_ms);
         break;
     case KIND_CHOICE:
@@ -105,13 +119,22 @@ static void describe(const struct reading *reading, const struct control *contro
             strcat(out, *choice);
             strcat(out, choice[1] == NULL ? " is allowed" : choice[2] == NULL ? " or " : ", ");
         }
+        break;
+    case KIND_SWITCH:
+        snprintf(out, 240, "0 or 1 is allowed");
+        break;
+    case KIND_JITTER:
+        snprintf(out, 240, "%s", timing_jitter_allowed);
+        break;
+    case KIND_FAULT:
+        snprintf(out, 240, "%s", fault_allowed);
     }
 }
 
 static int refuse(struct reading *reading, const struct control *control, const char *code,
                   const char *given, size_t given_len)
 {
-    char allowed[160];
+    char allowed[240];
     char shown[PROBLEM_SHOWN_MAX_BYTES + 4];
 
     describe(reading, control, allowed);
@@ -169,7 +192,16 @@ static int store_text(struct reading *reading, const struct control *control, co
         return store_prompt(reading, control, text, len);
     case KIND_CHOICE:
         return store_choice(reading, control, text, len);
+    case KIND_JITTER:
+        return timing_parse_jitter(text, len, field) == 0
+                   ? 0
+                   : refuse(reading, control, "not_allowed", text, len);
+    case KIND_FAULT:
+        return fault_parse(text, len, field) == 0
+                   ? 0
+                   : refuse(reading, control, "not_allowed", text, len);
     case KIND_COUNT:
+    case KIND_SWITCH:
         status = number_parse_u64(text, len, control->min, max, field);
         break;
     default:
@@ -181,38 +213,25 @@ static int store_text(struct reading *reading, const struct control *control, co
                   status == NUMBER_MALFORMED ? "not_a_number" : "out_of_range", text, len);
 }
 
-static int store_number(struct reading *reading, const struct control *control,
-                        const cJSON *value)
-{
-    double number = value->valuedouble;
-    double scaled = control->kind == KIND_MS ? number * 1000 : number;
-    double whole = round(scaled);
-    uint64_t max = max_of(reading, control);
-    char given[40];
-
-    snprintf(given, sizeof(given), "%.17g", number);
-    /* Decimals of a double are never exact: a microsecond's thousandth is not a fraction. */
-    if (!(fabs(scaled - whole) <= 1e-3) || (control->kind == KIND_COUNT && whole != number))
-        return refuse(reading, control, "not_a_number", given, strlen(given));
-    if (whole < (double)control->min || whole > (double)max)
-        return refuse(reading, control, "out_of_range", given, strlen(given));
-    /* uint64_t and int64_t fields alike: the value is below 2^53. */
-    *(uint64_t *)((char *)reading->controls + control->offset) = (uint64_t)whole;
-    return 0;
-}
-
+/* A JSON value, with its text as it was written: a number means what it does in a query. */
 static int store_json(struct reading *reading, const struct control *control,
-                      const cJSON *value)
+                      const cJSON *value, const char *written, size_t written_len)
 {
-    bool wants_text = control->kind == KIND_PROMPT || control->kind == KIND_CHOICE;
+    bool wants_number =
+        control->kind == KIND_COUNT || control->kind == KIND_MS || control->kind == KIND_SWITCH;
 
-    if (wants_text && cJSON_IsString(value))
+    if (control->kind == KIND_SWITCH && cJSON_IsBool(value)) {
+        *(uint64_t *)((char *)reading->controls + control->offset) =
+            cJSON_IsTrue(value) ? 1 : 0;
+        return 0;
+    }
+    if (wants_number && cJSON_IsNumber(value))
+        return store_text(reading, control, written, written_len);
+    if (!wants_number && cJSON_IsString(value))
         return store_text(reading, control, value->valuestring, strlen(value->valuestring));
-    if (!wants_text && cJSON_IsNumber(value))
-        return store_number(reading, control, value);
     return problem_set(reading->problem, 400, "wrong_type", control->name,
                        "%s: a JSON %s is needed, and another type was given", control->name,
-                       wants_text ? "string" : "number");
+                       wants_number ? "number" : "string");
 }
 
 /* --- whole requests --- */
@@ -230,6 +249,9 @@ static const struct control *look_up(struct reading *reading, const char *name)
             return NULL;
         }
         reading->seen |= 1u << i;
+        if (table[i].offset == offsetof(struct controls, ttft_us) ||
+            table[i].offset == offsetof(struct controls, itl_us))
+            reading->controls->is_paced = true;
         return &table[i];
     }
     return NULL;
@@ -243,6 +265,9 @@ static struct reading begin(struct controls *controls, const struct config *conf
         .max_tokens = config->max_tokens,
         .ttft_us = config->ttft_us,
         .itl_us = config->itl_us,
+        .jitter = config->jitter,
+        .prefill_us_per_token = config->prefill_us_per_token,
+        .chunk = 1,
     };
     return (struct reading){.controls = controls, .config = config, .problem = problem};
 }
@@ -288,10 +313,13 @@ int controls_from_body(struct controls *controls, const struct config *config, c
     if (json == NULL)
         return -1;
     int result = 0;
+    struct body_members members = body_members(body, len);
     for (const cJSON *item = json->child; result == 0 && item != NULL; item = item->next) {
+        size_t written_len;
+        const char *written = body_next_value(&members, &written_len);
         const struct control *control = look_up(&reading, item->string);
         if (control != NULL)
-            result = store_json(&reading, control, item);
+            result = store_json(&reading, control, item, written, written_len);
         else if (problem->status != 0)
             result = -1;
     }

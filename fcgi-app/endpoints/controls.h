@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include "config.h"
+#include "engine/fault.h"
+#include "engine/timing.h"
 #include "gen/tokgen.h"
 #include "wire/problem.h"
 
@@ -21,8 +23,17 @@ struct controls {
     uint64_t max_tokens;
     int64_t ttft_us;
     int64_t itl_us;
+    bool is_paced; /* ttft_ms or itl_ms was given: no timing trace then */
+    struct jitter jitter;
+    uint64_t prefill_us_per_token;
     uint64_t seed;
     uint64_t vocab; /* an enum tokgen_vocab */
+    uint64_t chunk;
+    uint64_t stamps; /* 0 or 1 */
+    uint64_t ids;    /* 0 or 1 */
+    int64_t ping_us;
+    struct fault fault;
+    uint64_t wire; /* an enum sse_wire */
 };
 
 /* From a query string. 0, or -1 with `problem` filled and nothing to free. */

@@ -36,6 +36,11 @@ static void append_request(struct buffer *out, const struct ledger_request *requ
         buffer_append_text(out, "null");
     append_us_as_ms(out, "ttft_ms", request->ttft_us);
     append_us_as_ms(out, "duration_ms", request->duration_us);
+    if (request->pace_error_p99_us < 0)
+        buffer_append_text(out, ",\"pace_error_p99_us\":null");
+    else
+        buffer_printf(out, ",\"pace_error_p99_us\":%lld",
+                      (long long)request->pace_error_p99_us);
     buffer_printf(out, ",\"pid\":%d,", (int)request->pid);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "endpoints/controls.h"
 #include "endpoints/reply.h"
 #include "endpoints/routes.h"
@@ -15,6 +16,7 @@ struct whole {
     uint64_t prompt_tokens;
     uint64_t completion_tokens;
     struct buffer text; /* JSON-escaped */
+    struct fault fault;
     char id[LEDGER_ID_MAX_BYTES + 1];
 };
 
@@ -30,15 +32,19 @@ static int whole_head(void *context, struct buffer *out)
     return 0;
 }
 
-static int whole_token(void *context, struct buffer *out, uint64_t index)
+static int whole_tokens(void *context, struct buffer *out, const struct token_span *span)
 {
     struct whole *whole = context;
     char token[TOKGEN_TOKEN_MAX_BYTES];
-    size_t len = tokgen_token(&whole->tokens, index, token, sizeof(token));
 
     (void)out;
-    whole->completion_tokens++;
-    return json_append_escaped(&whole->text, token, len);
+    for (uint64_t i = span->first; i < span->first + span->count; i++) {
+        size_t len = tokgen_token(&whole->tokens, i, token, sizeof(token));
+        if (json_append_escaped(&whole->text, token, len) != 0)
+            return -1;
+    }
+    whole->completion_tokens += span->count;
+    return 0;
 }
 
 static int append_reply(const struct whole *whole, struct buffer *out)
@@ -70,7 +76,7 @@ static int whole_end(void *context, struct buffer *out, enum ledger_outcome outc
 
     if (outcome == LEDGER_DONE)
         return append_reply(whole, out);
-    submit_describe_end(outcome, &problem);
+    submit_describe_end(&whole->fault, outcome, &problem);
     return reply_append_problem(out, &problem, NULL, whole->id);
 }
 
@@ -83,7 +89,7 @@ static void whole_free(void *context)
 }
 
 static const struct encoder_ops whole_ops = {
-    .head = whole_head, .token = whole_token, .end = whole_end, .free = whole_free};
+    .head = whole_head, .tokens = whole_tokens, .end = whole_end, .free = whole_free};
 
 /* A browser form or a plain text is no JSON, whatever it holds; no type at all is let through.
  */
@@ -93,6 +99,32 @@ static bool is_json(const char *content_type)
     size_t len = strcspn(content_type, "; \t");
 
     return len == 0 || (len == sizeof(json) - 1 && strncasecmp(content_type, json, len) == 0);
+}
+
+/* What only a stream can show is refused, and not ignored. */
+static int check_controls(const struct controls *controls, struct problem *problem)
+{
+    enum fault_kind kind = controls->fault.kind;
+    const char *param = NULL;
+
+    if (kind == FAULT_EOF || kind == FAULT_GARBLE || kind == FAULT_DUP || kind == FAULT_NODONE)
+        param = "fault";
+    else if (controls->wire != SSE_LF)
+        param = "wire";
+    else if (controls->stamps != 0)
+        param = "stamps";
+    else if (controls->ids != 0)
+        param = "ids";
+    else if (controls->ping_us != 0)
+        param = "ping_ms";
+    if (param == NULL)
+        return 0;
+    return problem_set(
+        problem, 400, "streams_only", param,
+        "%s: what was given exists for streams only; /generate takes the faults "
+        "error@K, reset@K, stall@K:MS and status:CODE, and no wire, stamps, ids or "
+        "ping_ms",
+        param);
 }
 
 static int read_body(const struct app *app, struct request *request, struct controls *controls,
@@ -111,7 +143,12 @@ static int read_body(const struct app *app, struct request *request, struct cont
         return problem_set(problem, 413, "too_large", NULL,
                            "the body is larger than %llu bytes (--body-max-bytes)",
                            (unsigned long long)app->config->body_max_bytes);
-    return controls_from_body(controls, app->config, body, len, problem);
+    if (controls_from_body(controls, app->config, body, len, problem) != 0)
+        return -1;
+    if (check_controls(controls, problem) == 0)
+        return 0;
+    controls_free(controls);
+    return -1;
 }
 
 void endpoint_generate(const struct app *app, struct request *request)
@@ -134,7 +171,14 @@ void endpoint_generate(const struct app *app, struct request *request)
     whole->prompt_tokens = tokgen_count_prompt_tokens(controls.prompt, controls.prompt_len);
     buffer_init(&whole->text, controls.max_tokens * ESCAPED_TOKEN_MAX_BYTES);
     memcpy(whole->id, request_id(request), strlen(request_id(request)) + 1);
-    submit_generation(app, request, &controls, LEDGER_GENERATE,
-                      (struct encoder){.ops = &whole_ops, .context = whole});
+    whole->fault = controls.fault;
+    submit_generation(app, request,
+                      &(struct submission){
+                          .controls = &controls,
+                          .tokens = &whole->tokens,
+                          .route = LEDGER_GENERATE,
+                          .accepted_wall_us = clock_wall_us(),
+                          .encoder = {.ops = &whole_ops, .context = whole},
+                      });
     controls_free(&controls);
 }

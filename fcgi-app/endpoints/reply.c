@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    REPLY_MAX_BYTES = 1 << 20,
+    REPLY_MAX_BYTES = REQUEST_REPLY_MAX_BYTES,
     RETRY_AFTER_S = 1,
 };
 
@@ -14,6 +14,8 @@ static const char *reason_of(int status)
     switch (status) {
     case 200:
         return "OK";
+    case 204:
+        return "No Content";
     case 400:
         return "Bad Request";
     case 404:
@@ -28,8 +30,10 @@ static const char *reason_of(int status)
         return "Unsupported Media Type";
     case 503:
         return "Service Unavailable";
-    default:
+    case 500:
         return "Internal Server Error";
+    default:
+        return "Error"; /* one that a fault asked for */
     }
 }
 
@@ -70,7 +74,7 @@ int reply_append_problem(struct buffer *out, const struct problem *problem, cons
     int result = problem_append_json(problem, &body);
     if (allow != NULL)
         buffer_printf(out, "Allow: %s\r\n", allow);
-    if (problem->status == 503)
+    if (problem->status == 503 || problem->status == 429)
         buffer_printf(out, "Retry-After: %d\r\n", RETRY_AFTER_S);
     if (result == 0)
         result = reply_append_head(out, problem->status, REPLY_JSON, body.len, request_id);
@@ -119,5 +123,16 @@ void reply_send_stream_head(struct request *request)
 
     buffer_init(&reply, REPLY_MAX_BYTES);
     reply_append_stream_head(&reply, request_id(request));
+    send_whole(request, &reply);
+}
+
+void reply_send_nothing(struct request *request)
+{
+    struct buffer reply;
+
+    buffer_init(&reply, REPLY_MAX_BYTES);
+    buffer_printf(&reply,
+                  "Status: 204 %s\r\nX-Request-Id: %s\r\nCache-Control: no-store\r\n\r\n",
+                  reason_of(204), request_id(request));
     send_whole(request, &reply);
 }

@@ -33,4 +33,7 @@ void reply_send_problem(struct request *request, const struct problem *problem,
                         const char *allow);
 void reply_send_stream_head(struct request *request);
 
+/* 204: there is nothing, and there will not be more. */
+void reply_send_nothing(struct request *request);
+
 #endif

@@ -17,6 +17,7 @@ static const struct route routes[] = {
     {"/stream", "GET, HEAD", endpoint_stream},
     {"/generate", "POST", endpoint_generate},
     {"/_debug/generated", "GET, HEAD", endpoint_debug_generated},
+    {"/metrics", "GET, HEAD", endpoint_metrics},
     {"/healthz", "GET, HEAD", endpoint_health},
 };
 

@@ -1,85 +1,249 @@
-/* GET /stream: each token an event, `[DONE]` at the end. */
+/*
+ * GET /stream: each token an event, `[DONE]` at the end. The encoder here writes the events in
+ * the spelling that was asked for, with stamps and ids, and the faults that change bytes.
+ */
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/clock.h"
+#include "base/number.h"
 #include "endpoints/controls.h"
 #include "endpoints/reply.h"
 #include "endpoints/routes.h"
 #include "endpoints/submit.h"
 #include "gen/tokgen.h"
+#include "wire/json.h"
 #include "wire/sse.h"
 
-#include <string.h>
+/* A chunk of tokens with every byte escaped, and what stands around them. */
+enum { DATA_MAX_BYTES = 64 << 10 };
+
+static const char done_id[] = "done";
 
 struct stream {
     struct tokgen tokens;
     char id[LEDGER_ID_MAX_BYTES + 1];
+    enum sse_wire wire;
+    bool stamps, ids, tells_count;
+    struct fault fault;
     bool head_sent;
+    /* Wall minus monotonic time when it was accepted: stamps are one clock, whatever is set. */
+    int64_t wall_offset_us;
+    struct buffer data; /* of the event being written */
 };
 
 static int stream_head(void *context, struct buffer *out)
 {
     struct stream *stream = context;
 
+    if (stream->fault.kind == FAULT_STATUS)
+        return 0; /* the end says it */
     stream->head_sent = true;
-    return reply_append_stream_head(out, stream->id);
+    if (reply_append_stream_head(out, stream->id) != 0)
+        return -1;
+    return sse_append_start(out, stream->wire);
 }
 
-static int stream_token(void *context, struct buffer *out, uint64_t index)
+static void append_stamps(struct stream *stream, const struct token_span *span)
+{
+    struct buffer *data = &stream->data;
+
+    buffer_append_text(data, ",\"i\":");
+    buffer_append_u64(data, span->first);
+    buffer_append_text(data, ",\"t_us\":");
+    buffer_append_u64(data, (unsigned long long)(span->now_us + stream->wall_offset_us));
+    buffer_append_text(data, ",\"due_us\":");
+    buffer_append_u64(data, (unsigned long long)(span->due_us + stream->wall_offset_us));
+}
+
+/* `{"token":"a b","n":2,"i":7,"t_us":..,"due_us":..}` into stream->data. */
+static int write_data(struct stream *stream, const struct token_span *span)
+{
+    struct buffer *data = &stream->data;
+    char token[TOKGEN_TOKEN_MAX_BYTES];
+
+    buffer_reset(data);
+    buffer_append_text(data, "{\"token\":");
+    if (stream->wire == SSE_MULTILINE)
+        buffer_append_char(data, '\n'); /* white space between two JSON tokens */
+    buffer_append_char(data, '"');
+    for (uint64_t i = span->first; i < span->first + span->count; i++) {
+        size_t len = tokgen_token(&stream->tokens, i, token, sizeof(token));
+        json_append_escaped(data, token, len);
+    }
+    buffer_append_char(data, '"');
+    if (stream->tells_count) {
+        buffer_append_text(data, ",\"n\":");
+        buffer_append_u64(data, span->count);
+    }
+    if (stream->stamps)
+        append_stamps(stream, span);
+    return buffer_append_char(data, '}');
+}
+
+static bool hits(const struct stream *stream, enum fault_kind kind,
+                 const struct token_span *span)
+{
+    return stream->fault.kind == kind && stream->fault.token >= span->first &&
+           stream->fault.token < span->first + span->count;
+}
+
+static int stream_tokens(void *context, struct buffer *out, const struct token_span *span)
+{
+    struct stream *stream = context;
+    char id[24];
+    struct sse_event event = {0};
+
+    if (write_data(stream, span) != 0)
+        return -1;
+    if (hits(stream, FAULT_GARBLE, span))
+        stream->data.len--; /* the closing brace */
+    if (stream->ids) {
+        snprintf(id, sizeof(id), "%llu", (unsigned long long)(span->first + span->count));
+        event.id = id;
+    }
+    event.data = stream->data.data;
+    event.data_len = stream->data.len;
+    if (hits(stream, FAULT_DUP, span))
+        sse_append_event(out, stream->wire, &event);
+    return sse_append_event(out, stream->wire, &event);
+}
+
+static int stream_ping(void *context, struct buffer *out)
 {
     const struct stream *stream = context;
-    char token[TOKGEN_TOKEN_MAX_BYTES];
-    size_t len = tokgen_token(&stream->tokens, index, token, sizeof(token));
 
-    return sse_append_token(out, token, len);
+    return sse_append_comment(out, stream->wire, "ping");
 }
 
 static int stream_end(void *context, struct buffer *out, enum ledger_outcome outcome)
 {
-    const struct stream *stream = context;
+    struct stream *stream = context;
+    struct sse_event event = {.data = "[DONE]", .data_len = 6};
     struct problem problem;
-    struct buffer json;
 
-    if (outcome == LEDGER_DONE)
-        return sse_append_done(out);
-    submit_describe_end(outcome, &problem);
+    if (outcome == LEDGER_DONE && stream->fault.kind == FAULT_NODONE)
+        return 0;
+    if (outcome == LEDGER_DONE) {
+        event.id = stream->ids ? done_id : NULL;
+        sse_append_event(out, stream->wire, &event);
+        return sse_append_finish(out, stream->wire);
+    }
+    submit_describe_end(&stream->fault, outcome, &problem);
     if (!stream->head_sent)
         return reply_append_problem(out, &problem, NULL, stream->id);
-    buffer_init(&json, 4096);
-    int result = problem_append_json(&problem, &json);
-    if (result == 0)
-        result = sse_append_error(out, json.data, json.len);
-    buffer_free(&json);
-    return result;
+    buffer_reset(&stream->data);
+    if (problem_append_json(&problem, &stream->data) != 0)
+        return -1;
+    event = (struct sse_event){
+        .name = "error", .data = stream->data.data, .data_len = stream->data.len};
+    sse_append_event(out, stream->wire, &event);
+    return sse_append_finish(out, stream->wire);
 }
 
-static const struct encoder_ops stream_ops = {
-    .head = stream_head, .token = stream_token, .end = stream_end, .free = free};
+static void stream_free(void *context)
+{
+    struct stream *stream = context;
+
+    buffer_free(&stream->data);
+    free(stream);
+}
+
+static const struct encoder_ops stream_ops = {.head = stream_head,
+                                              .tokens = stream_tokens,
+                                              .ping = stream_ping,
+                                              .end = stream_end,
+                                              .free = stream_free};
+
+static struct stream *make_stream(const struct controls *controls, struct request *request,
+                                  int64_t wall_us)
+{
+    struct stream *stream = calloc(1, sizeof(*stream));
+
+    if (stream == NULL)
+        return NULL;
+    stream->tokens = tokgen_init(controls->prompt, controls->prompt_len, controls->seed,
+                                 (enum tokgen_vocab)controls->vocab);
+    memcpy(stream->id, request_id(request), strlen(request_id(request)) + 1);
+    stream->wire = (enum sse_wire)controls->wire;
+    stream->stamps = controls->stamps != 0;
+    stream->ids = controls->ids != 0;
+    stream->tells_count = controls->chunk > 1;
+    stream->fault = controls->fault;
+    stream->wall_offset_us = wall_us - request_arrived_us(request);
+    buffer_init(&stream->data, DATA_MAX_BYTES);
+    return stream;
+}
+
+enum resume { RESUME_FROM_START, RESUME_AFTER, RESUME_NOTHING_LEFT, RESUME_BAD };
+
+/* Where Last-Event-ID says that the client has come to: `*first` is the next token. */
+static enum resume resume_point(const struct controls *controls, const struct request *request,
+                                uint64_t *first, struct problem *problem)
+{
+    const char *last_id = request_param(request, "HTTP_LAST_EVENT_ID");
+    char shown[PROBLEM_SHOWN_MAX_BYTES + 4];
+
+    *first = 0;
+    if (controls->ids == 0 || last_id[0] == '\0')
+        return RESUME_FROM_START;
+    if (strcmp(last_id, done_id) == 0)
+        return RESUME_NOTHING_LEFT;
+    if (number_parse_u64(last_id, strlen(last_id), 0, controls->max_tokens, first) == NUMBER_OK)
+        return RESUME_AFTER;
+    problem_set(problem, 400, "bad_event_id", "Last-Event-ID",
+                "Last-Event-ID: `%s` was given; an id of this stream is allowed: 0 to %llu "
+                "(max_tokens), or done",
+                problem_show(shown, last_id, strlen(last_id)),
+                (unsigned long long)controls->max_tokens);
+    return RESUME_BAD;
+}
+
+static void start_stream(const struct app *app, struct request *request,
+                         const struct controls *controls, uint64_t first)
+{
+    int64_t wall_us = clock_wall_us() - (clock_monotonic_us() - request_arrived_us(request));
+    struct stream *stream = make_stream(controls, request, wall_us);
+
+    if (stream == NULL) {
+        submit_refuse(request);
+        return;
+    }
+    submit_generation(app, request,
+                      &(struct submission){
+                          .controls = controls,
+                          .tokens = &stream->tokens,
+                          .route = LEDGER_STREAM,
+                          .first = first,
+                          .accepted_wall_us = wall_us,
+                          .encoder = {.ops = &stream_ops, .context = stream},
+                      });
+}
 
 void endpoint_stream(const struct app *app, struct request *request)
 {
     struct controls controls;
     struct problem problem;
+    uint64_t first;
 
     if (controls_from_query(&controls, app->config, request_query(request), &problem) != 0) {
         reply_send_problem(request, &problem, NULL);
         return;
     }
-    if (strcmp(request_method(request), "HEAD") == 0) {
-        controls_free(&controls);
-        reply_send_stream_head(request);
-        return;
+    switch (resume_point(&controls, request, &first, &problem)) {
+    case RESUME_BAD:
+        reply_send_problem(request, &problem, NULL);
+        break;
+    case RESUME_NOTHING_LEFT:
+        reply_send_nothing(request); /* an EventSource stops at 204 */
+        break;
+    default:
+        if (strcmp(request_method(request), "HEAD") == 0)
+            reply_send_stream_head(request);
+        else
+            start_stream(app, request, &controls, first);
     }
-    struct stream *stream = calloc(1, sizeof(*stream));
-    if (stream == NULL) {
-        controls_free(&controls);
-        submit_refuse(request);
-        return;
-    }
-    stream->tokens = tokgen_init(controls.prompt, controls.prompt_len, controls.seed,
-                                 (enum tokgen_vocab)controls.vocab);
-    memcpy(stream->id, request_id(request), strlen(request_id(request)) + 1);
-    submit_generation(app, request, &controls, LEDGER_STREAM,
-                      (struct encoder){.ops = &stream_ops, .context = stream});
     controls_free(&controls);
 }

@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 enum {
     /* A reply in one piece, 100,000 tokens of torture escaped: the encoder's own ceiling is
        lower. */
@@ -17,8 +19,11 @@ struct generation *generation_create(void)
 {
     struct generation *generation = calloc(1, sizeof(*generation));
 
-    if (generation != NULL)
-        buffer_init(&generation->pending, PENDING_MAX_BYTES);
+    if (generation == NULL)
+        return NULL;
+    buffer_init(&generation->pending, PENDING_MAX_BYTES);
+    generation->plan.chunk = 1;
+    generation->due_us = CLOCK_NEVER;
     return generation;
 }
 
@@ -40,6 +45,7 @@ static enum generation_step finish(struct generation *generation,
                                    enum ledger_detector detected_by, int64_t now_us)
 {
     generation->ledger.duration_us = now_us - generation->accepted_us;
+    generation->ledger.pace_error_p99_us = histogram_percentile_us(generation->pace_errors, 99);
     ledger_end(context->ledger, &generation->ledger, outcome, detected_by);
     return STEP_ENDED;
 }
@@ -67,11 +73,15 @@ static enum generation_step send_pending(struct generation *generation,
     struct buffer *pending = &generation->pending;
     const struct sink *sink = &generation->sink;
     bool ending = generation->ending != LEDGER_LIVE;
+    size_t piece_max = generation->plan.piece_bytes;
     size_t sent = 0;
+
+    if (piece_max == 0)
+        piece_max = SINK_WRITE_MAX_BYTES;
 
     while (sent < pending->len) {
         size_t left = pending->len - sent;
-        size_t piece = left < SINK_WRITE_MAX_BYTES ? left : SINK_WRITE_MAX_BYTES;
+        size_t piece = left < piece_max ? left : piece_max;
         if (!sink->ops->writable(sink->context)) {
             buffer_consume(pending, sent);
             return STEP_BLOCKED;
@@ -79,6 +89,7 @@ static enum generation_step send_pending(struct generation *generation,
         if (sink->ops->write(sink->context, pending->data + sent, piece) != 0)
             return lose(generation, context, now_us);
         sent += piece;
+        generation->last_sent_us = now_us;
         if ((sent < pending->len || !ending) && sink->ops->flush(sink->context) != 0)
             return lose(generation, context, now_us);
     }
@@ -113,36 +124,135 @@ static enum generation_step end_reply(struct generation *generation,
     return finish(generation, context, generation->ending, LEDGER_NOT_DETECTED, now_us);
 }
 
-/* Make token ledger.generated and send it. STEP_WAIT when that went well. */
-static enum generation_step make_token(struct generation *generation,
-                                       const struct generation_context *context, int64_t now_us)
+static uint64_t next_index(const struct generation *generation)
+{
+    return generation->plan.first + generation->ledger.generated;
+}
+
+/* The next event's tokens: a chunk, but for the end and for a fault that must hit its token. */
+static struct token_span next_span(const struct generation *generation, int64_t now_us)
+{
+    const struct ledger_request *ledger = &generation->ledger;
+    const struct fault *fault = &generation->plan.fault;
+    struct token_span span = {.first = next_index(generation),
+                              .count = generation->plan.chunk,
+                              .due_us = generation->due_us,
+                              .now_us = now_us};
+    bool stops = fault->kind == FAULT_ERROR || fault->kind == FAULT_RESET ||
+                 fault->kind == FAULT_EOF || fault->kind == FAULT_STALL;
+
+    if (span.count > ledger->requested - ledger->generated)
+        span.count = ledger->requested - ledger->generated;
+    if (stops && fault->token > span.first && span.count > fault->token - span.first)
+        span.count = fault->token - span.first;
+    return span;
+}
+
+static void count_tokens(struct generation *generation,
+                         const struct generation_context *context,
+                         const struct token_span *span, enum ledger_fate fate)
+{
+    struct ledger_request *ledger = &generation->ledger;
+    struct ledger_tokens tokens = {.count = span->count,
+                                   .fate = fate,
+                                   .gap_us = span->now_us - generation->last_tokens_us,
+                                   .pace_error_us = span->now_us - span->due_us};
+
+    if (ledger->ttft_us < 0)
+        ledger->ttft_us = span->now_us - generation->accepted_us;
+    generation->pace_errors[histogram_bucket(tokens.pace_error_us)]++;
+    generation->last_tokens_us = span->now_us;
+    ledger_tokens(context->ledger, ledger, &tokens);
+}
+
+/* Make the tokens of `span` and send them. STEP_WAIT when that went well. */
+static enum generation_step make_tokens(struct generation *generation,
+                                        const struct generation_context *context,
+                                        const struct token_span *span)
 {
     struct buffer *out = context->scratch;
     const struct sink *sink = &generation->sink;
-    struct ledger_request *ledger = &generation->ledger;
 
     buffer_reset(out);
-    if (generation->encoder.ops->token(generation->encoder.context, out, ledger->generated) !=
-        0)
-        return close_reply(generation, context, LEDGER_FAILED, now_us);
-    if (ledger->ttft_us < 0)
-        ledger->ttft_us = now_us - generation->accepted_us;
+    if (generation->encoder.ops->tokens(generation->encoder.context, out, span) != 0)
+        return close_reply(generation, context, LEDGER_FAILED, span->now_us);
     if (generation->lost) {
-        ledger_token(context->ledger, ledger, LEDGER_TOKEN_DISCARDED);
+        count_tokens(generation, context, span, LEDGER_TOKENS_DISCARDED);
     } else if (out->len == 0) {
-        ledger_token(context->ledger, ledger, LEDGER_TOKEN_HELD);
-    } else if (out->len > SINK_WRITE_MAX_BYTES) {
-        ledger_token(context->ledger, ledger, LEDGER_TOKEN_HELD);
+        count_tokens(generation, context, span, LEDGER_TOKENS_HELD);
+    } else if (out->len > SINK_WRITE_MAX_BYTES || generation->plan.piece_bytes > 0) {
+        count_tokens(generation, context, span, LEDGER_TOKENS_HELD);
         buffer_append(&generation->pending, out->data, out->len);
-        return send_pending(generation, context, now_us);
+        return send_pending(generation, context, span->now_us);
     } else if (sink->ops->write(sink->context, out->data, out->len) != 0 ||
                sink->ops->flush(sink->context) != 0) {
-        ledger_token(context->ledger, ledger, LEDGER_TOKEN_DISCARDED);
-        return lose(generation, context, now_us);
+        count_tokens(generation, context, span, LEDGER_TOKENS_DISCARDED);
+        return lose(generation, context, span->now_us);
     } else {
-        ledger_token(context->ledger, ledger, LEDGER_TOKEN_DELIVERED);
-        ledger_settle_held(context->ledger, ledger, true);
+        count_tokens(generation, context, span, LEDGER_TOKENS_DELIVERED);
+        ledger_settle_held(context->ledger, &generation->ledger, true);
     }
+    generation->last_sent_us = span->now_us;
+    return STEP_WAIT;
+}
+
+/* A fault that stops or delays this token. STEP_WAIT: there is none, or it was a delay. */
+static enum generation_step commit_fault(struct generation *generation,
+                                         const struct generation_context *context,
+                                         int64_t now_us)
+{
+    struct fault *fault = &generation->plan.fault;
+
+    if (fault->token != next_index(generation))
+        return STEP_WAIT;
+    switch (fault->kind) {
+    case FAULT_STALL:
+        generation->due_us += fault->stall_us;
+        fault->kind = FAULT_NONE;
+        return STEP_WAIT;
+    case FAULT_ERROR:
+        return close_reply(generation, context, LEDGER_FAILED, now_us);
+    case FAULT_EOF:
+        generation->ending = LEDGER_FAILED; /* with no last bytes */
+        return STEP_SLOTLESS;
+    case FAULT_RESET:
+        return finish(generation, context, LEDGER_FAILED, LEDGER_NOT_DETECTED, now_us);
+    default:
+        return STEP_WAIT;
+    }
+}
+
+static int64_t ping_due_us(const struct generation *generation)
+{
+    return generation->plan.ping_us > 0 && generation->encoder.ops->ping != NULL
+               ? generation->last_sent_us + generation->plan.ping_us
+               : CLOCK_NEVER;
+}
+
+int64_t generation_wake_us(const struct generation *generation)
+{
+    int64_t ping_us = ping_due_us(generation);
+
+    return generation->due_us < ping_us ? generation->due_us : ping_us;
+}
+
+/* Nothing is pending, so a ping is between two events. One that cannot be sent is skipped. */
+static enum generation_step ping(struct generation *generation,
+                                 const struct generation_context *context, int64_t now_us)
+{
+    const struct sink *sink = &generation->sink;
+
+    if (now_us < ping_due_us(generation))
+        return STEP_WAIT;
+    generation->last_sent_us = now_us;
+    if (generation->lost || !sink->ops->writable(sink->context))
+        return STEP_WAIT;
+    buffer_reset(context->scratch);
+    if (generation->encoder.ops->ping(generation->encoder.context, context->scratch) != 0)
+        return STEP_WAIT;
+    if (sink->ops->write(sink->context, context->scratch->data, context->scratch->len) != 0 ||
+        sink->ops->flush(sink->context) != 0)
+        return lose(generation, context, now_us);
     return STEP_WAIT;
 }
 
@@ -150,6 +260,7 @@ enum generation_step generation_step(struct generation *generation,
                                      const struct generation_context *context, int64_t now_us)
 {
     enum generation_step step = STEP_WAIT;
+    const struct ledger_request *ledger = &generation->ledger;
 
     if (generation->pending.len > 0)
         step = send_pending(generation, context, now_us);
@@ -157,24 +268,35 @@ enum generation_step generation_step(struct generation *generation,
         return step;
     if (generation->ending != LEDGER_LIVE)
         return end_reply(generation, context, now_us);
-    if (generation->ledger.phase == LEDGER_QUEUED || now_us < generation->due_us)
-        return STEP_WAIT;
+    if (now_us >= generation->due_us) {
+        step = commit_fault(generation, context, now_us);
+        if (step != STEP_WAIT)
+            return step;
+    }
+    if (now_us < generation->due_us)
+        return ping(generation, context, now_us);
     if (!generation->lost && !generation->sink.ops->writable(generation->sink.context))
         return STEP_BLOCKED;
 
-    step = make_token(generation, context, now_us);
-    if (step != STEP_WAIT)
+    struct token_span span = next_span(generation, now_us);
+    if (span.count > 0)
+        step = make_tokens(generation, context, &span);
+    if (step == STEP_ENDED || step == STEP_SLOTLESS)
         return step;
-    if (generation->ledger.generated == generation->ledger.requested)
+    /* Blocked or not, the tokens are made; what comes next has its time. */
+    for (uint64_t i = 1; i <= span.count && ledger->generated < ledger->requested; i++)
+        generation->due_us +=
+            timing_gap_us(&generation->plan.timing, span.first + i, context->running);
+    if (step == STEP_WAIT && ledger->generated == ledger->requested)
         return close_reply(generation, context, LEDGER_DONE, now_us);
-    generation->due_us += timing_gap_us(&generation->timing, generation->ledger.generated);
-    return STEP_WAIT;
+    return step;
 }
 
 enum generation_step generation_accept(struct generation *generation,
                                        const struct generation_context *context)
 {
     ledger_accept(context->ledger, &generation->ledger);
+    generation->last_sent_us = generation->accepted_us;
     if (generation->encoder.ops->head(generation->encoder.context, &generation->pending) != 0 ||
         generation->pending.failed)
         return finish(generation, context, LEDGER_FAILED, LEDGER_NOT_DETECTED,
@@ -185,9 +307,8 @@ enum generation_step generation_accept(struct generation *generation,
 void generation_start(struct generation *generation, const struct generation_context *context,
                       int64_t now_us)
 {
-    ledger_start(context->ledger, &generation->ledger);
-    generation->started_us = now_us;
-    generation->due_us = now_us + timing_first_us(&generation->timing);
+    ledger_start(context->ledger, &generation->ledger, now_us - generation->accepted_us);
+    generation->due_us = now_us + timing_first_us(&generation->plan.timing);
 }
 
 void generation_refuse(struct generation *generation, const struct generation_context *context)

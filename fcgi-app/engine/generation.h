@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "engine/fault.h"
 #include "engine/ledger.h"
 #include "engine/timing.h"
 
@@ -46,6 +47,13 @@ struct sink {
     void *context; /* owned by the generation until release */
 };
 
+/* Tokens that are generated together, in one event. */
+struct token_span {
+    uint64_t first; /* index of the first, from 0 over all connections of a resumed stream */
+    uint64_t count;
+    int64_t due_us, now_us; /* monotonic */
+};
+
 /*
  * What the bytes are. Each appends to `out` and returns 0, or -1 when it cannot, which fails
  * the request. A reply in one piece appends nothing before `end`; what it keeps meanwhile is
@@ -54,8 +62,9 @@ struct sink {
 struct encoder_ops {
     /* Sent when the request has been accepted. */
     int (*head)(void *context, struct buffer *out);
-    /* Token `index`. */
-    int (*token)(void *context, struct buffer *out, uint64_t index);
+    int (*tokens)(void *context, struct buffer *out, const struct token_span *span);
+    /* A sign of life that carries nothing; NULL where there is none. */
+    int (*ping)(void *context, struct buffer *out);
     /* The last bytes of the reply, for each outcome that still has somebody to tell. */
     int (*end)(void *context, struct buffer *out, enum ledger_outcome outcome);
     void (*free)(void *context);
@@ -66,20 +75,32 @@ struct encoder {
     void *context; /* owned by the generation */
 };
 
+/* What one request wants of the engine, beside its encoder and sink. */
+struct generation_plan {
+    struct timing timing;
+    uint64_t first;     /* index of the first token: above 0 when a stream is resumed */
+    uint64_t chunk;     /* tokens an event, at least 1 */
+    struct fault fault; /* in the same indexes */
+    int64_t ping_us;    /* a ping when nothing was sent for so long; 0: none */
+    size_t piece_bytes; /* most bytes a write; 0: SINK_WRITE_MAX_BYTES */
+};
+
 struct generation {
     /* set by whoever submits it, with ledger.id, .route, .requested and .accepted_wall_us */
     struct ledger_request ledger;
-    struct timing timing;
+    struct generation_plan plan;
     struct encoder encoder;
     struct sink sink;
     int64_t accepted_us; /* monotonic: when the request was complete */
 
     /* the engine's own */
-    int64_t started_us;    /* when it got its slot */
-    int64_t due_us;        /* of the next token */
-    struct buffer pending; /* bytes that the sink has not taken; empty but for slow readers */
+    int64_t due_us;         /* of the next token; CLOCK_NEVER while queued */
+    int64_t last_sent_us;   /* anything */
+    int64_t last_tokens_us; /* tokens */
+    struct buffer pending;  /* bytes that the sink has not taken; empty but for slow readers */
     enum ledger_outcome ending; /* set once `pending` holds the reply's last bytes */
     bool lost; /* the client has gone, but cancel handling is off: generate for nobody */
+    uint32_t pace_errors[HISTOGRAM_BUCKETS];
 
     /* the pacer's own */
     int64_t wake_us;
@@ -94,11 +115,12 @@ struct generation_context {
     struct ledger *ledger;
     struct buffer *scratch; /* of the engine thread: a token's bytes while they are sent */
     bool ignore_cancel;
+    size_t running; /* generations that have a slot, this one among them */
 };
 
 /* What comes next for a generation that was stepped. */
 enum generation_step {
-    STEP_WAIT,     /* nothing to do before due_us */
+    STEP_WAIT,     /* nothing to do before generation_wake_us */
     STEP_BLOCKED,  /* the sink takes no more at the moment */
     STEP_SLOTLESS, /* generated to its end; its last bytes wait for the sink */
     STEP_ENDED,    /* told to the ledger; destroy it */
@@ -115,9 +137,12 @@ void generation_refuse(struct generation *generation, const struct generation_co
 void generation_start(struct generation *generation, const struct generation_context *context,
                       int64_t now_us);
 
-/* Send what is pending, then at most one token that is due. */
+/* Send what is pending, then at most one event that is due. */
 enum generation_step generation_step(struct generation *generation,
                                      const struct generation_context *context, int64_t now_us);
+
+/* When it next has something to send; CLOCK_NEVER: queued, and without pings. */
+int64_t generation_wake_us(const struct generation *generation);
 
 /* End it now with an outcome that the client may still be told (drained), or cut it off. */
 void generation_stop(struct generation *generation, const struct generation_context *context,

@@ -62,7 +62,7 @@ void ledger_accept(struct ledger *ledger, struct ledger_request *request)
     request->phase = LEDGER_QUEUED;
     request->detected_by = LEDGER_NOT_DETECTED;
     request->generated = request->delivered = request->discarded = 0;
-    request->ttft_us = request->duration_us = -1;
+    request->ttft_us = request->duration_us = request->pace_error_p99_us = -1;
     request->pid = atomic_load_explicit(&ledger->row->pid, memory_order_relaxed);
     ledger_row_begin(ledger->row);
     ledger_row_add(ledger->row, COUNT_ACCEPTED, 1);
@@ -71,12 +71,37 @@ void ledger_accept(struct ledger *ledger, struct ledger_request *request)
     ledger_record_publish(ledger, request);
 }
 
-void ledger_start(struct ledger *ledger, struct ledger_request *request)
+/* Between row_begin and row_commit. */
+static void observe(struct ledger *ledger, enum ledger_histogram histogram, int64_t duration_us)
+{
+    unsigned index = ledger_histogram_index(histogram);
+    int64_t counted_us = duration_us > 0 ? duration_us : 0;
+
+    ledger_row_add(ledger->row, index + histogram_bucket(counted_us), 1);
+    ledger_row_add(ledger->row, index + HISTOGRAM_BUCKETS, (uint64_t)counted_us);
+}
+
+void ledger_observe(struct ledger *ledger, enum ledger_histogram histogram, int64_t duration_us)
+{
+    ledger_row_begin(ledger->row);
+    observe(ledger, histogram, duration_us);
+    ledger_row_commit(ledger->row);
+}
+
+void ledger_set_slots(struct ledger *ledger, uint64_t slots)
+{
+    ledger_row_begin(ledger->row);
+    atomic_store_explicit(&ledger->row->counters[COUNT_SLOTS], slots, memory_order_release);
+    ledger_row_commit(ledger->row);
+}
+
+void ledger_start(struct ledger *ledger, struct ledger_request *request, int64_t queue_time_us)
 {
     request->phase = LEDGER_PREFILL;
     ledger_row_begin(ledger->row);
     ledger_row_add(ledger->row, COUNT_QUEUED, (uint64_t)-1);
     ledger_row_add(ledger->row, COUNT_RUNNING, 1);
+    observe(ledger, LEDGER_QUEUE_TIME, queue_time_us);
     ledger_row_commit(ledger->row);
     ledger_record_publish(ledger, request);
 }
@@ -94,20 +119,24 @@ static void publish_tokens(struct ledger *ledger, const struct ledger_request *r
     ledger_record_set(record, FIELD_DISCARDED, request->discarded);
 }
 
-void ledger_token(struct ledger *ledger, struct ledger_request *request, enum ledger_fate fate)
+void ledger_tokens(struct ledger *ledger, struct ledger_request *request,
+                   const struct ledger_tokens *tokens)
 {
     bool first = request->generated == 0;
 
-    request->generated++;
+    request->generated += tokens->count;
     ledger_row_begin(ledger->row);
-    ledger_row_add(ledger->row, COUNT_GENERATED, 1);
-    if (fate == LEDGER_TOKEN_DELIVERED) {
-        request->delivered++;
-        ledger_row_add(ledger->row, COUNT_DELIVERED, 1);
-    } else if (fate == LEDGER_TOKEN_DISCARDED) {
-        request->discarded++;
-        ledger_row_add(ledger->row, COUNT_DISCARDED, 1);
+    ledger_row_add(ledger->row, COUNT_GENERATED, tokens->count);
+    if (tokens->fate == LEDGER_TOKENS_DELIVERED) {
+        request->delivered += tokens->count;
+        ledger_row_add(ledger->row, COUNT_DELIVERED, tokens->count);
+    } else if (tokens->fate == LEDGER_TOKENS_DISCARDED) {
+        request->discarded += tokens->count;
+        ledger_row_add(ledger->row, COUNT_DISCARDED, tokens->count);
     }
+    observe(ledger, first ? LEDGER_TTFT : LEDGER_ITL,
+            first ? request->ttft_us : tokens->gap_us);
+    observe(ledger, LEDGER_PACE_ERROR, tokens->pace_error_us);
     ledger_row_commit(ledger->row);
     if (first) {
         request->phase = LEDGER_DECODE;
@@ -147,6 +176,16 @@ void ledger_end(struct ledger *ledger, struct ledger_request *request,
 
 /* --- reading --- */
 
+static void add_histograms(struct ledger_totals *totals, const uint64_t counters[COUNTERS])
+{
+    for (unsigned i = 0; i < LEDGER_HISTOGRAMS; i++) {
+        const uint64_t *from = &counters[ledger_histogram_index(i)];
+        for (unsigned bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++)
+            totals->histograms[i].buckets[bucket] += from[bucket];
+        totals->histograms[i].sum_us += from[HISTOGRAM_BUCKETS];
+    }
+}
+
 void ledger_read_totals(struct ledger *ledger, struct ledger_totals *totals)
 {
     memset(totals, 0, sizeof(*totals));
@@ -154,6 +193,8 @@ void ledger_read_totals(struct ledger *ledger, struct ledger_totals *totals)
         struct row *row = &ledger->file->row[i];
         uint64_t counters[COUNTERS];
         ledger_row_read(row, counters);
+        totals->processes += counters[COUNT_SLOTS] > 0;
+        totals->slots += counters[COUNT_SLOTS];
         totals->accepted += counters[COUNT_ACCEPTED];
         totals->queued += counters[COUNT_QUEUED];
         totals->running += counters[COUNT_RUNNING];
@@ -164,6 +205,7 @@ void ledger_read_totals(struct ledger *ledger, struct ledger_totals *totals)
             for (unsigned outcome = 0; outcome < LEDGER_OUTCOMES; outcome++)
                 totals->ended[route][outcome] += counters[ledger_ended_index(route, outcome)];
         }
+        add_histograms(totals, counters);
     }
     totals->held = totals->generated - totals->delivered - totals->discarded;
 }

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/histogram.h"
+
 /*
  * The ledger: what became of every request and every token.
  *
@@ -56,6 +58,16 @@ enum ledger_detector {
     LEDGER_DETECTORS,
 };
 
+/* What is measured; buckets as in base/histogram.h. */
+enum ledger_histogram {
+    LEDGER_TTFT,           /* acceptance to first token */
+    LEDGER_ITL,            /* between two events of tokens */
+    LEDGER_PACE_ERROR,     /* an event, later than it was due */
+    LEDGER_QUEUE_TIME,     /* acceptance to slot */
+    LEDGER_CANCEL_LATENCY, /* the close is visible to us, to slot free */
+    LEDGER_HISTOGRAMS,
+};
+
 const char *ledger_route_name(enum ledger_route route);
 const char *ledger_outcome_name(enum ledger_outcome outcome);
 const char *ledger_phase_name(enum ledger_phase phase);
@@ -71,17 +83,25 @@ struct ledger_request {
     enum ledger_detector detected_by;
     uint64_t requested, generated, delivered, discarded; /* tokens */
     int64_t accepted_wall_us;
-    int64_t ttft_us;     /* acceptance to first token; -1 before it */
-    int64_t duration_us; /* acceptance to end; -1 while live */
+    int64_t ttft_us;           /* acceptance to first token; -1 before it */
+    int64_t duration_us;       /* acceptance to end; -1 while live */
+    int64_t pace_error_p99_us; /* upper bound of its bucket; -1: no token, or not yet ended */
     int32_t pid;
+};
+
+struct ledger_histogram_totals {
+    uint64_t buckets[HISTOGRAM_BUCKETS]; /* not cumulative */
+    uint64_t sum_us;
 };
 
 /* Sums over all rows: this and earlier processes. */
 struct ledger_totals {
+    uint64_t processes, slots; /* of the processes that live */
     uint64_t accepted;
     uint64_t ended[LEDGER_ROUTES][LEDGER_OUTCOMES]; /* [..][LEDGER_LIVE] stays 0 */
     uint64_t queued, running;
     uint64_t generated, delivered, discarded, held;
+    struct ledger_histogram_totals histograms[LEDGER_HISTOGRAMS];
 };
 
 struct ledger;
@@ -103,19 +123,37 @@ void ledger_close(struct ledger *ledger);
 /* The request enters as queued: fills in sequence, outcome, phase and pid, and counts it. */
 void ledger_accept(struct ledger *ledger, struct ledger_request *request);
 
-/* It gets a slot: queued -> prefill. */
-void ledger_start(struct ledger *ledger, struct ledger_request *request);
+/* It gets a slot, `queue_time_us` after acceptance: queued -> prefill. */
+void ledger_start(struct ledger *ledger, struct ledger_request *request, int64_t queue_time_us);
 
-/* One token was generated, and this became of it. */
-enum ledger_fate { LEDGER_TOKEN_HELD, LEDGER_TOKEN_DELIVERED, LEDGER_TOKEN_DISCARDED };
-void ledger_token(struct ledger *ledger, struct ledger_request *request, enum ledger_fate fate);
+enum ledger_fate { LEDGER_TOKENS_HELD, LEDGER_TOKENS_DELIVERED, LEDGER_TOKENS_DISCARDED };
+
+/* Tokens that were generated together, and what became of them. */
+struct ledger_tokens {
+    uint64_t count;
+    enum ledger_fate fate;
+    int64_t gap_us; /* since the tokens before; -1: these are the first */
+    int64_t pace_error_us;
+};
+
+/* request->ttft_us is set by the caller before the first ones. */
+void ledger_tokens(struct ledger *ledger, struct ledger_request *request,
+                   const struct ledger_tokens *tokens);
 
 /* All that it holds was delivered, or was not. */
 void ledger_settle_held(struct ledger *ledger, struct ledger_request *request, bool delivered);
 
-/* It ends. What it still holds is discarded. duration_us is set by the caller before. */
+/* It ends. What it still holds is discarded. duration_us and pace_error_p99_us are set by the
+ * caller before. */
 void ledger_end(struct ledger *ledger, struct ledger_request *request,
                 enum ledger_outcome outcome, enum ledger_detector detected_by);
+
+/* How many slots this process has; for ledger_totals. */
+void ledger_set_slots(struct ledger *ledger, uint64_t slots);
+
+/* One duration; TTFT, gap, pace error and queue time are counted by the functions above. */
+void ledger_observe(struct ledger *ledger, enum ledger_histogram histogram,
+                    int64_t duration_us);
 
 /* --- the reading side: any thread of any process --- */
 

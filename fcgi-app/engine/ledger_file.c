@@ -17,44 +17,55 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_TRIES = 1000 }; /* then the writer is looked at: it may have died half-way */
+enum {
+    READ_TRIES = 1000, /* then the writer is looked at: it may have died half-way */
+    RECORD_READ_TRIES = 20 * READ_TRIES,
+};
 
 static const char ledger_magic[8] = {'R', 'U', 'N', 'N', 'E', 'L', 'L', 'G'};
 
 /* --- processes --- */
 
-/* Field 22 of /proc/PID/stat, or 0 when it cannot be told. */
-static uint64_t start_time_of(int32_t pid)
+struct process {
+    char state;       /* field 3 of /proc/PID/stat; 0: it cannot be told */
+    uint64_t started; /* field 22: clock ticks since the boot */
+};
+
+static struct process process_of(int32_t pid)
 {
     char path[32];
     char text[1024];
-    unsigned long long started = 0;
+    char state;
+    unsigned long long started;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return 0;
+        return (struct process){0};
     ssize_t len = read(fd, text, sizeof(text) - 1);
     close(fd);
     if (len <= 0)
-        return 0;
+        return (struct process){0};
     text[len] = '\0';
     const char *rest = strrchr(text, ')'); /* the name before it may hold anything */
     if (rest == NULL ||
-        sscanf(rest + 1,
-               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-               "%*d %llu",
-               &started) != 1)
-        return 0;
-    return started;
+        sscanf(
+            rest + 1,
+            " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+            &state, &started) != 2)
+        return (struct process){0};
+    return (struct process){.state = state, .started = started};
 }
 
 static bool is_alive(int32_t pid, uint64_t started)
 {
     if (kill(pid, 0) != 0 && errno == ESRCH)
         return false;
-    uint64_t now = start_time_of(pid);
-    return now == 0 || started == 0 || now == started;
+    struct process now = process_of(pid);
+    /* A zombie is dead, whenever its parent gets round to it: in a container, maybe never. */
+    if (now.state == 'Z' || now.state == 'X')
+        return false;
+    return now.state == 0 || started == 0 || now.started == started;
 }
 
 bool ledger_row_is_dead(struct row *row)
@@ -112,7 +123,7 @@ void ledger_settle_counters(uint64_t counters[COUNTERS])
 {
     uint64_t ended = 0;
 
-    for (unsigned i = COUNT_ENDED; i < COUNTERS; i++)
+    for (unsigned i = COUNT_ENDED; i < COUNT_HISTOGRAMS; i++)
         ended += counters[i];
     if (counters[COUNT_ACCEPTED] < ended)
         counters[COUNT_ACCEPTED] = ended;
@@ -120,7 +131,7 @@ void ledger_settle_counters(uint64_t counters[COUNTERS])
      * settle_row. */
     counters[ledger_ended_index(LEDGER_STREAM, LEDGER_FAILED)] +=
         counters[COUNT_ACCEPTED] - ended;
-    counters[COUNT_QUEUED] = counters[COUNT_RUNNING] = 0;
+    counters[COUNT_QUEUED] = counters[COUNT_RUNNING] = counters[COUNT_SLOTS] = 0;
     if (counters[COUNT_GENERATED] < counters[COUNT_DELIVERED] + counters[COUNT_DISCARDED])
         counters[COUNT_GENERATED] = counters[COUNT_DELIVERED] + counters[COUNT_DISCARDED];
     counters[COUNT_DISCARDED] = counters[COUNT_GENERATED] - counters[COUNT_DELIVERED];
@@ -180,6 +191,7 @@ static void record_store(struct record *record, const struct ledger_request *req
     ledger_record_set(record, FIELD_ACCEPTED_WALL, (uint64_t)request->accepted_wall_us);
     ledger_record_set(record, FIELD_TTFT, (uint64_t)request->ttft_us);
     ledger_record_set(record, FIELD_DURATION, (uint64_t)request->duration_us);
+    ledger_record_set(record, FIELD_PACE_ERROR, (uint64_t)request->pace_error_p99_us);
     ledger_record_set(record, FIELD_PID, (uint64_t)request->pid);
 }
 
@@ -211,12 +223,15 @@ static void record_load(struct record *record, struct ledger_request *request)
     request->phase = (enum ledger_phase)record_get(record, FIELD_PHASE);
     request->detected_by = (enum ledger_detector)record_get(record, FIELD_DETECTOR);
     request->requested = record_get(record, FIELD_REQUESTED);
-    request->generated = record_get(record, FIELD_GENERATED);
+    /* Token counts are stored without the lock, `generated` first: read it last, and there are
+     * never more delivered than generated. */
     request->delivered = record_get(record, FIELD_DELIVERED);
     request->discarded = record_get(record, FIELD_DISCARDED);
+    request->generated = record_get(record, FIELD_GENERATED);
     request->accepted_wall_us = (int64_t)record_get(record, FIELD_ACCEPTED_WALL);
     request->ttft_us = (int64_t)record_get(record, FIELD_TTFT);
     request->duration_us = (int64_t)record_get(record, FIELD_DURATION);
+    request->pace_error_p99_us = (int64_t)record_get(record, FIELD_PACE_ERROR);
     request->pid = (int32_t)record_get(record, FIELD_PID);
 }
 
@@ -226,16 +241,20 @@ bool ledger_record_read(struct ledger *ledger, uint64_t sequence,
     struct record *record = ledger_record_of(ledger, sequence);
 
     request->sequence = sequence;
-    for (int tries = 0; tries < READ_TRIES; tries++) {
+    for (unsigned tries = 1;; tries++) {
         uint64_t before = atomic_load_explicit(&record->lock, memory_order_acquire);
         uint64_t owner = atomic_load_explicit(&record->owner, memory_order_acquire);
         record_load(record, request);
         uint64_t after = atomic_load_explicit(&record->lock, memory_order_relaxed);
         if (before == after && before % 2 == 0)
             return owner == sequence;
+        /* A writer stays inside while it is preempted, or for ever when it died there. Whose
+         * the lock is cannot be told, so this ends after some milliseconds in any case. */
+        if (tries % READ_TRIES == 0 &&
+            (!is_alive(request->pid, 0) || tries == RECORD_READ_TRIES))
+            return false;
         sched_yield();
     }
-    return false;
 }
 
 /* --- opening --- */
@@ -317,7 +336,7 @@ static int claim_row(struct ledger *ledger)
     ledger->row = find_free_row(ledger->file);
     if (ledger->row == NULL)
         return -1;
-    atomic_store(&ledger->row->pid_started, start_time_of((int32_t)getpid()));
+    atomic_store(&ledger->row->pid_started, process_of((int32_t)getpid()).started);
     atomic_store(&ledger->row->pid, (int32_t)getpid());
     return 0;
 }
@@ -428,6 +447,7 @@ void ledger_close(struct ledger *ledger)
 {
     if (ledger == NULL)
         return;
+    ledger_set_slots(ledger, 0);
     atomic_store(&ledger->row->pid, 0);
     free_ledger(ledger);
 }

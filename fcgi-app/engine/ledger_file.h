@@ -31,8 +31,12 @@ enum counter {
     COUNT_GENERATED,
     COUNT_DELIVERED,
     COUNT_DISCARDED,
+    COUNT_SLOTS,
     COUNT_ENDED, /* LEDGER_ROUTES x LEDGER_OUTCOMES of them */
-    COUNTERS = COUNT_ENDED + LEDGER_ROUTES * LEDGER_OUTCOMES,
+    /* of each histogram its buckets, then its sum */
+    COUNT_HISTOGRAMS = COUNT_ENDED + LEDGER_ROUTES * LEDGER_OUTCOMES,
+    HISTOGRAM_COUNTERS = HISTOGRAM_BUCKETS + 1,
+    COUNTERS = COUNT_HISTOGRAMS + LEDGER_HISTOGRAMS * HISTOGRAM_COUNTERS,
 };
 
 struct row {
@@ -54,6 +58,7 @@ enum field {
     FIELD_ACCEPTED_WALL,
     FIELD_TTFT,
     FIELD_DURATION,
+    FIELD_PACE_ERROR,
     FIELD_PID,
     FIELDS,
 };
@@ -82,6 +87,11 @@ struct ledger {
 static inline unsigned ledger_ended_index(enum ledger_route route, enum ledger_outcome outcome)
 {
     return COUNT_ENDED + (unsigned)route * LEDGER_OUTCOMES + (unsigned)outcome;
+}
+
+static inline unsigned ledger_histogram_index(enum ledger_histogram histogram)
+{
+    return COUNT_HISTOGRAMS + (unsigned)histogram * HISTOGRAM_COUNTERS;
 }
 
 /* --- rows --- */

@@ -206,7 +206,7 @@ static void take_signals(struct loop *loop)
 
 /* --- the rounds --- */
 
-static void handle(struct loop *loop, const struct epoll_event *event)
+static void handle(struct loop *loop, const struct epoll_event *event, int64_t seen_us)
 {
     struct generation *generation = event->data.ptr;
     enum sink_peer peer = SINK_PRESENT;
@@ -217,7 +217,7 @@ static void handle(struct loop *loop, const struct epoll_event *event)
         peer = generation->sink.ops->peer(generation->sink.context);
     if (peer != SINK_PRESENT && !loop->options.pacer.ignore_cancel)
         pacer_peer_left(loop->pacer, generation,
-                        peer == SINK_ABORTED ? LEDGER_BY_ABORT : LEDGER_BY_HANGUP);
+                        peer == SINK_ABORTED ? LEDGER_BY_ABORT : LEDGER_BY_HANGUP, seen_us);
     else if (event->events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
         pacer_writable(loop->pacer, generation);
 }
@@ -255,6 +255,7 @@ static bool is_over(struct loop *loop)
  */
 static void handle_all(struct loop *loop, const struct epoll_event *events, int count)
 {
+    int64_t seen_us = clock_now_us(&loop->options.pacer.clock);
     bool arrivals = false;
     bool signals = false;
 
@@ -264,7 +265,7 @@ static void handle_all(struct loop *loop, const struct epoll_event *events, int 
         else if (events[i].data.ptr == &loop->signal_fd)
             signals = true;
         else
-            handle(loop, &events[i]);
+            handle(loop, &events[i], seen_us);
     }
     if (arrivals)
         take_arrivals(loop);

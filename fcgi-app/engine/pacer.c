@@ -42,6 +42,7 @@ struct pacer *pacer_create(const struct pacer_options *options)
         .scratch = &pacer->scratch,
         .ignore_cancel = options->ignore_cancel,
     };
+    ledger_set_slots(options->ledger, options->slots);
     return pacer;
 }
 
@@ -99,6 +100,7 @@ static void dequeue(struct pacer *pacer, struct generation *generation)
 static void start(struct pacer *pacer, struct generation *generation, int64_t at_us)
 {
     pacer->slots_used++;
+    pacer->context.running = pacer->slots_used;
     generation->has_slot = true;
     generation_start(generation, &pacer->context, at_us);
 }
@@ -117,14 +119,17 @@ static void give_slot_back(struct pacer *pacer, struct generation *generation)
         return;
     generation->has_slot = false;
     pacer->slots_used--;
+    pacer->context.running = pacer->slots_used;
 
     struct generation *next = pacer->queue_first;
     if (next == NULL)
         return;
     int64_t now = now_us(pacer);
     dequeue(pacer, next);
+    if (next->in_heap)
+        heap_remove(&pacer->heap, next);
     start(pacer, next, now);
-    wake_at(pacer, next, next->pending.len > 0 ? now : next->due_us);
+    wake_at(pacer, next, now);
 }
 
 /* It has ended, and the ledger knows. */
@@ -165,10 +170,14 @@ static void block(struct pacer *pacer, struct generation *generation, int64_t no
         generation->blocked_since_us = now;
         want_writable(pacer, generation, true);
     }
-    int64_t stalled_at_us = generation->blocked_since_us + pacer->options.stall_timeout_us;
+    /* As long as some of it is taken, nobody refuses to read. */
+    int64_t since_us = generation->blocked_since_us;
+    if (since_us < generation->last_sent_us)
+        since_us = generation->last_sent_us;
+    int64_t stalled_at_us = since_us + pacer->options.stall_timeout_us;
     if (now >= stalled_at_us)
         stop(pacer, generation, LEDGER_STALLED, LEDGER_NOT_DETECTED);
-    else if (!generation->in_queue)
+    else
         wake_at(pacer, generation, stalled_at_us);
 }
 
@@ -180,12 +189,15 @@ static void unblock(struct pacer *pacer, struct generation *generation)
     want_writable(pacer, generation, false);
 }
 
-/* Give it its turn; it is in neither the heap nor, unless queued, anywhere else. */
+/* Give it its turn. */
 static void run(struct pacer *pacer, struct generation *generation)
 {
     int64_t now = now_us(pacer);
     enum generation_step step;
 
+    /* Queued, taken out for a ping, and given a slot by one that ended in the same turn. */
+    if (generation->in_heap)
+        heap_remove(&pacer->heap, generation);
     while ((step = generation_step(generation, &pacer->context, now)) == STEP_SLOTLESS)
         give_slot_back(pacer, generation);
     switch (step) {
@@ -197,8 +209,9 @@ static void run(struct pacer *pacer, struct generation *generation)
         break;
     default:
         unblock(pacer, generation);
-        if (!generation->in_queue)
-            wake_at(pacer, generation, generation->due_us > now ? generation->due_us : now);
+        int64_t wake_us = generation_wake_us(generation);
+        if (wake_us != CLOCK_NEVER)
+            wake_at(pacer, generation, wake_us > now ? wake_us : now);
     }
 }
 
@@ -260,19 +273,18 @@ int64_t pacer_turn(struct pacer *pacer)
 }
 
 void pacer_peer_left(struct pacer *pacer, struct generation *generation,
-                     enum ledger_detector detected_by)
+                     enum ledger_detector detected_by, int64_t seen_us)
 {
-    if (!pacer->options.ignore_cancel)
-        stop(pacer, generation, LEDGER_CANCELLED, detected_by);
+    if (pacer->options.ignore_cancel)
+        return;
+    stop(pacer, generation, LEDGER_CANCELLED, detected_by);
+    ledger_observe(pacer->options.ledger, LEDGER_CANCEL_LATENCY, now_us(pacer) - seen_us);
 }
 
 void pacer_writable(struct pacer *pacer, struct generation *generation)
 {
-    if (!generation->is_blocked)
-        return;
-    if (generation->in_heap)
-        heap_remove(&pacer->heap, generation);
-    run(pacer, generation);
+    if (generation->is_blocked)
+        run(pacer, generation);
 }
 
 void pacer_drain(struct pacer *pacer)

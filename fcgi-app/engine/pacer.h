@@ -57,9 +57,10 @@ void pacer_submit(struct pacer *pacer, struct generation *generation);
  */
 int64_t pacer_turn(struct pacer *pacer);
 
-/* Events from the watcher. After either, `generation` may be gone. */
+/* Events from the watcher; `seen_us` is when the wait that brought it ended. After either,
+ * `generation` may be gone. */
 void pacer_peer_left(struct pacer *pacer, struct generation *generation,
-                     enum ledger_detector detected_by);
+                     enum ledger_detector detected_by, int64_t seen_us);
 void pacer_writable(struct pacer *pacer, struct generation *generation);
 
 /* From now on everything new is refused. */

@@ -39,12 +39,14 @@ void record_init(struct record_parser *parser, const struct record_limits *limit
     parser->limits = *limits;
     buffer_init(&parser->params, limits->params_max_bytes);
     buffer_init(&parser->body, limits->body_max_bytes);
+    buffer_init(&parser->control, GET_VALUES_MAX_BYTES);
 }
 
 void record_free(struct record_parser *parser)
 {
     buffer_free(&parser->params);
     buffer_free(&parser->body);
+    buffer_free(&parser->control);
 }
 
 bool record_is_midway(const struct record_parser *parser)
@@ -79,7 +81,7 @@ static int check_header(struct record_parser *parser)
 
     parser->content_left = (size_t)(header[4] << 8 | header[5]);
     parser->padding_left = header[6];
-    parser->small_len = 0;
+    buffer_free(&parser->control);
     parser->asked_values = 0;
     if (header[0] != VERSION_1)
         return -1;
@@ -109,11 +111,8 @@ static int take_content(struct record_parser *parser, const char *bytes, size_t 
         buffer_free(&parser->body);
         parser->body_too_large = true;
     }
-    if (stream == NULL) {
-        size_t kept = least(len, sizeof(parser->small) - parser->small_len);
-        memcpy(parser->small + parser->small_len, bytes, kept);
-        parser->small_len += kept;
-    }
+    if (parser->header[1] == TYPE_BEGIN_REQUEST || parser->header[1] == TYPE_GET_VALUES)
+        return buffer_append(&parser->control, bytes, len);
     return 0;
 }
 
@@ -134,11 +133,11 @@ static int read_length(const unsigned char **at, const unsigned char *end, size_
     return 0;
 }
 
-/* Which known names a GET_VALUES asks for. Only the first bytes of its content were kept: the
- * three names fit, and a peer that repeats them is answered once. */
-static unsigned asked_values(const unsigned char *at, size_t total)
+/* Which known names a GET_VALUES asks for; a peer that repeats one is answered once. */
+static unsigned asked_values(const struct buffer *content)
 {
-    const unsigned char *end = at + total;
+    const unsigned char *at = (const unsigned char *)content->data;
+    const unsigned char *end = content->len > 0 ? at + content->len : at;
     unsigned asked = 0;
     size_t name_len;
     size_t value_len;
@@ -180,7 +179,7 @@ static bool params_are_whole(const struct buffer *params)
 
 static enum record_event begin_request(struct record_parser *parser)
 {
-    const unsigned char *body = parser->small;
+    const unsigned char *body = (const unsigned char *)parser->control.data;
 
     if (parser->stage != STAGE_BEGIN) {
         parser->other_id = id_of(parser->header);
@@ -215,7 +214,7 @@ static enum record_event end_record(struct record_parser *parser)
         parser->unknown_type = type;
         if (type != TYPE_GET_VALUES)
             return RECORD_UNKNOWN_TYPE;
-        parser->asked_values = asked_values(parser->small, parser->small_len);
+        parser->asked_values = asked_values(&parser->control);
         return RECORD_GET_VALUES;
     }
     if (!is_ours(parser))

@@ -45,8 +45,7 @@ struct record_parser {
     unsigned char header[RECORD_HEADER_BYTES];
     size_t header_len;
     size_t content_left, padding_left;
-    unsigned char small[64]; /* content of a BEGIN or GET_VALUES record */
-    size_t small_len;
+    struct buffer control; /* content of a BEGIN or GET_VALUES record */
     /* for the answers */
     uint16_t other_id;     /* RECORD_CANNOT_MULTIPLEX */
     uint8_t unknown_type;  /* RECORD_UNKNOWN_TYPE */

@@ -315,18 +315,18 @@ struct sink request_sink(struct request *request)
 
 void request_reply(struct request *request, const struct buffer *reply)
 {
-    size_t sent = 0;
+    bool fits = !reply->failed && reply->len <= REQUEST_REPLY_MAX_BYTES;
+    int result = fits && sink_writable(request) ? 0 : -1;
 
-    while (sent < reply->len && sink_writable(request)) {
+    for (size_t sent = 0; result == 0 && sent < reply->len;) {
         size_t left = reply->len - sent;
         size_t piece = left < SINK_WRITE_MAX_BYTES ? left : SINK_WRITE_MAX_BYTES;
-        if (sink_write(request, reply->data + sent, piece) != 0)
-            break;
+        result = sink_write(request, reply->data + sent, piece);
         sent += piece;
-        if (sent < reply->len && sink_flush(request) != 0)
-            break;
+        if (result == 0 && sent < reply->len)
+            result = sink_flush(request);
     }
-    if (sent == reply->len && !reply->failed && sink_writable(request))
+    if (result == 0)
         sink_end(request);
     sink_release(request);
 }

@@ -62,8 +62,11 @@ bool request_body(const struct request *request, const char **bytes, size_t *len
 
 /*
  * Send a whole reply (status line as `Status:`, headers, body) and end the request. Never
- * blocks: a peer that has not read what it asked for before is cut off.
+ * blocks: a peer that has not read what it asked for before is cut off. A reply that has
+ * failed, or is longer than fits a socket's buffer for sure, is not sent: the web server says
+ * 502.
  */
+enum { REQUEST_REPLY_MAX_BYTES = 48 << 10 };
 void request_reply(struct request *request, const struct buffer *reply);
 
 /* Give the request away as the engine's sink; the engine's `release` ends it. */

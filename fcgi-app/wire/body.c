@@ -56,8 +56,20 @@ static size_t skip_number(const char *text, size_t at, size_t len)
     return at;
 }
 
-/* cJSON reads numbers as strtod does (`01`, `1.`), and control characters in strings (RFC 8259,
- * sections 6 and 7). Where such a one is, or `len`. */
+static bool is_unicode_escape(const char *text, size_t at, size_t len)
+{
+    for (size_t i = at + 2; i < at + 6; i++) {
+        if (i >= len || strchr("0123456789abcdefABCDEF", text[i]) == NULL)
+            return false;
+    }
+    return true;
+}
+
+/*
+ * What RFC 8259 forbids and cJSON takes: numbers as strtod reads them (`01`, `1.`; section 6),
+ * control characters and \\u without four digits in strings (section 7), and control characters
+ * as white space (section 2). Where such a one is, or `len`.
+ */
 static size_t find_lax(const char *text, size_t len)
 {
     bool in_string = false;
@@ -68,8 +80,13 @@ static size_t find_lax(const char *text, size_t len)
         } else if (in_string) {
             if ((unsigned char)text[at] < 0x20)
                 return at;
-            if (text[at] == '\\')
+            if (text[at] == '\\' && at + 1 < len) {
+                if (text[at + 1] == 'u' && !is_unicode_escape(text, at, len))
+                    return at;
                 at++;
+            }
+        } else if ((unsigned char)text[at] <= 0x20 && strchr(" \t\r\n", text[at]) == NULL) {
+            return at;
         } else if (text[at] == '-' || (text[at] >= '0' && text[at] <= '9')) {
             size_t end = skip_number(text, at, len);
             if (end == at)
@@ -128,4 +145,61 @@ cJSON *body_parse(const char *text, size_t len, struct problem *problem)
         return NULL;
     }
     return json;
+}
+
+/* --- members as they are written; the text is known to be an object --- */
+
+/* Past the string that begins at `at`. */
+static const char *skip_string(const char *at, const char *end)
+{
+    for (at++; at < end && *at != '"'; at++) {
+        if (*at == '\\')
+            at++;
+    }
+    return at < end ? at + 1 : end;
+}
+
+static const char *skip_value(const char *at, const char *end)
+{
+    size_t depth = 0;
+
+    while (at < end) {
+        if (*at == '"') {
+            at = skip_string(at, end);
+            continue;
+        }
+        if (depth == 0 && strchr(",} \t\r\n", *at) != NULL)
+            break;
+        if (*at == '{' || *at == '[')
+            depth++;
+        else if (*at == '}' || *at == ']')
+            depth--;
+        at++;
+    }
+    return at;
+}
+
+static const char *skip_any(const char *at, const char *end, const char *skipped)
+{
+    while (at < end && strchr(skipped, *at) != NULL)
+        at++;
+    return at;
+}
+
+struct body_members body_members(const char *text, size_t len)
+{
+    const char *end = text + len;
+    const char *brace = memchr(text, '{', len);
+
+    return (struct body_members){.at = brace != NULL ? brace + 1 : end, .end = end};
+}
+
+const char *body_next_value(struct body_members *members, size_t *len)
+{
+    const char *name = skip_any(members->at, members->end, ", \t\r\n");
+    const char *value = skip_any(skip_string(name, members->end), members->end, ": \t\r\n");
+
+    members->at = skip_value(value, members->end);
+    *len = (size_t)(members->at - value);
+    return value;
 }

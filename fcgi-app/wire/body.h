@@ -15,4 +15,18 @@
 /* The object, to be freed with cJSON_Delete; or NULL with `problem` filled. */
 cJSON *body_parse(const char *text, size_t len, struct problem *problem);
 
+/*
+ * The members of a body that body_parse has taken, as they are written: cJSON keeps numbers as
+ * doubles only, which lose digits above 2^53 and how a number was spelled.
+ */
+struct body_members {
+    const char *at;
+    const char *end;
+};
+
+struct body_members body_members(const char *text, size_t len);
+
+/* The text of the next member's value, in the order of json->child; `*len` is its length. */
+const char *body_next_value(struct body_members *members, size_t *len);
+
 #endif

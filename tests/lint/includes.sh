@@ -9,8 +9,9 @@ cd "$(dirname "$0")/../.."
 # A line is FROM:TO, a file's room and the room of a header that it may include; its own room and
 # the file's own header are always allowed. `main` is fcgi-app/main.c.
 rules='
-main:fastcgi main:endpoints main:engine main:base main:config
-config:base
+main:fastcgi main:endpoints main:engine main:base main:config main:access
+config:base config:engine/timing.h
+access:engine/ledger.h access:base
 endpoints:fastcgi/request.h endpoints:wire endpoints:gen/tokgen.h endpoints:engine
 endpoints:base endpoints:config
 fastcgi:base fastcgi:engine/generation.h
@@ -24,6 +25,7 @@ room_of() {
     case $1 in
     fcgi-app/main.c) echo main ;;
     fcgi-app/config.*) echo config ;;
+    fcgi-app/access.*) echo access ;;
     fcgi-app/*/*) path=${1#fcgi-app/} && echo "${path%%/*}" ;;
     gen/load/*) echo gen/load ;;
     gen/*) echo gen ;;
@@ -33,6 +35,7 @@ room_of() {
 allowed() { # FROM-ROOM HEADER
     case $2 in
     config.h) to=config ;;
+    access.h) to=access ;;
     *) to=${2%%/*} ;;
     esac
     [ "$1" = "$to" ] && return 0
