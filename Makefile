@@ -91,11 +91,23 @@ down:
 	@scripts/down
 
 # What takes longer than make test should: the integration suite once more, against the responder
-# under each sanitizer.
+# under each sanitizer; clients from the registries; the abort storm.
 test-all: deps-test
+	@scripts/deps --clients
 	@$(MAKE) --no-print-directory all sanitized
 	RUNNEL=build/asan/bin/runnel tests/run integration
 	RUNNEL=build/tsan/bin/runnel tests/run integration
+	@tests/clients/setup
+	@tests/tools/setup
+	@tests/run clients storm metrics
+
+clients: all
+	@scripts/deps --clients
+	@tests/clients/setup
+	@tests/run clients
+
+storm: all
+	@tests/run storm
 
 check: all sanitized
 	@tests/run lint unit tsan scripts
@@ -116,7 +128,7 @@ asan:
 	@$(MAKE) --no-print-directory SAN=asan all unit-binaries
 
 # Under TSan the tests that have threads, or share the ledger with somebody who has.
-TSAN_TESTS := test_ledger test_loop test_intake test_pacer test_log
+TSAN_TESTS := $(filter $(SRC_test:tests/unit/%.c=%),test_ledger test_loop test_intake test_pacer test_log)
 
 tsan:
 	@$(MAKE) --no-print-directory SAN=tsan all $(TSAN_TESTS:%=build/tsan/tests/%)
@@ -139,11 +151,12 @@ help:
 	@echo 'make              build build/bin/runnel and build/bin/gen'
 	@echo 'make up, down     start and stop nginx and the responder on 127.0.0.1:8170'
 	@echo 'make check        everything but the integration suite'
-	@echo 'make lint, unit, scripts-test, integration, test-all'
+	@echo 'make test-all     what takes longer: the suites under sanitizers, clients, the abort storm'
+	@echo 'make lint, unit, scripts-test, integration, clients, storm'
 	@echo 'make asan, tsan   the same binaries under sanitizers, in build/asan and build/tsan'
 	@echo 'make format, install, clean'
 
 .PHONY: all unit-binaries lab test test-all deps deps-test up down check lint unit scripts-test \
-        integration asan tsan sanitized format install clean help
+        integration clients storm asan tsan sanitized format install clean help
 .SECONDARY:
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
