@@ -1,5 +1,8 @@
 #!/usr/bin/env bats
 # /metrics: the ledger for Prometheus, and the access log in both formats.
+#
+# SC2154: `ask` sets code. SC2094: `metrics` is a word of promtool's too.
+# shellcheck disable=SC2154,SC2094
 
 load harness
 

@@ -48,7 +48,7 @@ books_have_running() {
         # shellcheck disable=SC2059 # the content is the format
         printf "$content\n" >trace
         run -3 "$RUNNEL" --listen unix:other.sock --timing-trace trace
-        [[ "$output" == *'--timing-trace: `trace`'* ]]
+        [[ "$output" == *"--timing-trace: \`trace\`"* ]]
     done
     run -3 "$RUNNEL" --listen unix:other.sock --timing-trace /nowhere
     [[ "$output" == *'--timing-trace: cannot read'* ]]
