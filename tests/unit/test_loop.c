@@ -661,7 +661,10 @@ static void test_signals(void **state)
         kill(getpid(), rows[row]);
         while (!loop_is_draining(engine.loop))
             sched_yield();
-        assert_int_equal(world.ended, 0);
+        pthread_mutex_lock(&world.lock);
+        size_t ended = world.ended;
+        pthread_mutex_unlock(&world.lock);
+        assert_int_equal(ended, 0);
         kill(getpid(), rows[row]);
         assert_got(&stream, "Edrained");
         engine_join(&engine, 1);

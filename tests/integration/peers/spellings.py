@@ -5,14 +5,13 @@ import urllib.parse
 
 import lab
 
-COUNTS = {"max_tokens": (1, 100000), "seed": (0, 2 ** 53 - 1)}
+COUNTS = {"max_tokens": (1, 100000), "seed": (0, 2 ** 64 - 1)}
 TIMES = {"ttft_ms": (0, 600000), "itl_ms": (0, 60000)}
 
 NO_NUMBERS = ["", "+5", "1e3", "1E3", "20abc", "-1", "-0", "0x10", " 20", "20 ", "\t20", "20\n",
               "1_000", "1,000", "٢٠", "２０", "NaN", "nan", "inf", "Infinity", "true", "null",
               "abc", "--5", "5-", "0b1", "20.", ".5", ".", "1..2", "1.2.3", "1.5e1", "20%"]
-TOO_LARGE = ["99999999999999999999", "18446744073709551615", "18446744073709551616",
-             "9223372036854775808", "4294967297" * 3]
+TOO_LARGE = ["99999999999999999999", "18446744073709551616", "4294967297" * 3]
 
 
 def refused(method, target, body, name, given):
@@ -75,12 +74,12 @@ def json_exponents():
 
 def good_numbers():
     for query in ["max_tokens=1", "max_tokens=007", "max_tokens=20", "seed=0",
-                  "seed=9007199254740991", "ttft_ms=0", "itl_ms=0", "itl_ms=0.5", "itl_ms=0.001",
+                  "seed=18446744073709551615", "ttft_ms=0", "itl_ms=0", "itl_ms=0.5", "itl_ms=0.001",
                   "ttft_ms=1.250", "ttft_ms=0.0"]:
         more = "" if "max_tokens" in query else "&max_tokens=2"
         status, _, body = lab.ask("GET", f"/stream?prompt=a&{query}{more}")
         lab.check(status == 200 and body.endswith(b"data: [DONE]\n\n"), query, status, body)
-    for name, value in [("max_tokens", 1), ("seed", 9007199254740991), ("itl_ms", 0.5),
+    for name, value in [("max_tokens", 1), ("seed", 18446744073709551615), ("itl_ms", 0.5),
                         ("itl_ms", 0.001), ("ttft_ms", 1.25), ("ttft_ms", 0)]:
         body = {"prompt": "a", "max_tokens": 2} | {name: value}
         status, _, reply = lab.ask("POST", "/generate", body)

@@ -39,21 +39,23 @@ def constant():
 
 def shapes():
     """The shapes, by their moments: 4,000 draws, bounds of many standard errors."""
-    base = {"max_tokens": 4001, "ttft_ms": 0, "itl_ms": 1}
-    drawn = {jitter: gaps(dues(prompt="shapes", jitter=jitter, **base))
+    itl_us = 200
+    base = {"max_tokens": 4001, "ttft_ms": 0, "itl_ms": itl_us / 1000}
+    drawn = {jitter: [gap / itl_us for gap in gaps(dues(prompt="shapes", jitter=jitter, **base))]
              for jitter in ("uniform:50", "normal:20", "lognormal:80", "none")}
-    lab.check(set(drawn["none"]) == {1000}, "none")
-    lab.check(500 <= min(drawn["uniform:50"]) < 520 and 1480 < max(drawn["uniform:50"]) <= 1500,
+    lab.check(set(drawn["none"]) == {1}, "none")
+    lab.check(0.5 <= min(drawn["uniform:50"]) < 0.52 and 1.48 < max(drawn["uniform:50"]) <= 1.5,
               "uniform:50 is within a half", min(drawn["uniform:50"]), max(drawn["uniform:50"]))
-    for jitter, deviation in (("uniform:50", 289), ("normal:20", 200), ("lognormal:80", 800)):
+    for jitter, deviation in (("uniform:50", 0.289), ("normal:20", 0.2), ("lognormal:80", 0.8)):
         values = drawn[jitter]
         mean = sum(values) / len(values)
         spread = (sum((value - mean) ** 2 for value in values) / len(values)) ** 0.5
-        lab.check(abs(mean - 1000) < deviation * 0.1, jitter, "has the mean", mean)
+        lab.check(abs(mean - 1) < deviation * 0.1, jitter, "has the mean", mean)
         lab.check(abs(spread - deviation) < deviation * 0.25, jitter, "has the deviation", spread)
-    lab.check(lab.percentile(drawn["lognormal:80"], 50) < 900, "lognormal leans to the left")
+    lab.check(lab.percentile(drawn["lognormal:80"], 50) < 0.9, "lognormal leans to the left")
     again = gaps(dues(prompt="shapes", jitter="normal:20", **base))
-    lab.check(again == drawn["normal:20"], "the same request has the same schedule")
+    lab.check([gap / itl_us for gap in again] == drawn["normal:20"],
+              "the same request has the same schedule")
     other = gaps(dues(prompt="shapes", jitter="normal:20", seed=1, **base))
     lab.check(other != again, "another seed has another")
 
