@@ -192,6 +192,8 @@ void ledger_read_totals(struct ledger *ledger, struct ledger_totals *totals)
     for (unsigned i = 0; i < LEDGER_ROWS; i++) {
         struct row *row = &ledger->file->row[i];
         uint64_t counters[COUNTERS];
+        if (atomic_load_explicit(&row->sequence, memory_order_acquire) == 0)
+            continue; /* never written to */
         ledger_row_read(row, counters);
         totals->processes += counters[COUNT_SLOTS] > 0;
         totals->slots += counters[COUNT_SLOTS];
