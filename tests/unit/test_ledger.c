@@ -28,6 +28,12 @@
 #include "tests/unit/fake_engine.h"
 #include "tests/unit/scratch.h"
 
+#ifdef __SANITIZE_THREAD__ /* every access is checked, slowly: fewer of them show the same */
+#define FEWER 10
+#else
+#define FEWER 1
+#endif
+
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static struct scratch scratch;
@@ -269,7 +275,7 @@ static void test_the_ring_goes_round(void **state)
         if (i == LEDGER_RING)
             assert_false(ledger_find(ledger, "old", &found));
     }
-    for (int i = 0; i < REQUESTS; i++) {
+    for (int i = 0; i < REQUESTS; i += FEWER) {
         snprintf(id, sizeof(id), "r%d", i);
         bool kept = ledger_find(ledger, id, &found);
         assert_int_equal(kept, i >= REQUESTS - LEDGER_RING);
@@ -697,7 +703,7 @@ static void work_for_ever(struct ledger *ledger)
 
 static void test_killed_at_any_time(void **state)
 {
-    enum { ROUNDS = 60 };
+    enum { ROUNDS = 60 / FEWER };
     struct ledger *reader = must_open(path);
     uint64_t accepted = 0;
 
@@ -949,11 +955,7 @@ static void *watch_records(void *context)
 
 static void test_readers_beside_a_writer(void **state)
 {
-#ifdef __SANITIZE_THREAD__ /* every access is checked: fewer of them show the same */
-    enum { TRANSITIONS = 100000 };
-#else
-    enum { TRANSITIONS = 1000000 };
-#endif
+    enum { TRANSITIONS = 1000000 / FEWER };
     struct ledger *ledger = must_open(path);
     struct watch watches[2] = {{.ledger = ledger}, {.ledger = ledger}};
     pthread_t threads[2];
