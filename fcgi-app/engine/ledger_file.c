@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/process.h"
+
 enum {
     READ_TRIES = 1000, /* then the writer is looked at: it may have died half-way */
     RECORD_READ_TRIES = 20 * READ_TRIES,
@@ -24,55 +25,11 @@ enum {
 
 static const char ledger_magic[8] = {'R', 'U', 'N', 'N', 'E', 'L', 'L', 'G'};
 
-/* --- processes --- */
-
-struct process {
-    char state;       /* field 3 of /proc/PID/stat; 0: it cannot be told */
-    uint64_t started; /* field 22: clock ticks since the boot */
-};
-
-static struct process process_of(int32_t pid)
-{
-    char path[32];
-    char text[1024];
-    char state;
-    unsigned long long started;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return (struct process){0};
-    ssize_t len = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    if (len <= 0)
-        return (struct process){0};
-    text[len] = '\0';
-    const char *rest = strrchr(text, ')'); /* the name before it may hold anything */
-    if (rest == NULL ||
-        sscanf(
-            rest + 1,
-            " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-            &state, &started) != 2)
-        return (struct process){0};
-    return (struct process){.state = state, .started = started};
-}
-
-static bool is_alive(int32_t pid, uint64_t started)
-{
-    if (kill(pid, 0) != 0 && errno == ESRCH)
-        return false;
-    struct process now = process_of(pid);
-    /* A zombie is dead, whenever its parent gets round to it: in a container, maybe never. */
-    if (now.state == 'Z' || now.state == 'X')
-        return false;
-    return now.state == 0 || started == 0 || now.started == started;
-}
-
 bool ledger_row_is_dead(struct row *row)
 {
     int32_t pid = atomic_load(&row->pid);
 
-    return pid != 0 && !is_alive(pid, atomic_load(&row->pid_started));
+    return pid != 0 && !process_is_alive(pid, atomic_load(&row->pid_started));
 }
 
 /* --- rows: one writer, which never waits --- */
@@ -251,7 +208,7 @@ bool ledger_record_read(struct ledger *ledger, uint64_t sequence,
         /* A writer stays inside while it is preempted, or for ever when it died there. Whose
          * the lock is cannot be told, so this ends after some milliseconds in any case. */
         if (tries % READ_TRIES == 0 &&
-            (!is_alive(request->pid, 0) || tries == RECORD_READ_TRIES))
+            (!process_is_alive(request->pid, 0) || tries == RECORD_READ_TRIES))
             return false;
         sched_yield();
     }
@@ -336,7 +293,7 @@ static int claim_row(struct ledger *ledger)
     ledger->row = find_free_row(ledger->file);
     if (ledger->row == NULL)
         return -1;
-    atomic_store(&ledger->row->pid_started, process_of((int32_t)getpid()).started);
+    atomic_store(&ledger->row->pid_started, process_start_time((int32_t)getpid()));
     atomic_store(&ledger->row->pid, (int32_t)getpid());
     return 0;
 }

@@ -146,12 +146,9 @@ void loop_submit(struct loop *loop, struct generation *generation)
         wake(loop);
 }
 
-static void take_arrivals(struct loop *loop)
+/* Give all that has arrived to the pacer. */
+static void submit_arrived(struct loop *loop)
 {
-    uint64_t count;
-
-    if (read(loop->arrival_fd, &count, sizeof(count)) < 0)
-        return;
     pthread_mutex_lock(&loop->lock);
     struct generation *arrived = loop->arrived_first;
     loop->arrived_first = loop->arrived_last = NULL;
@@ -161,6 +158,14 @@ static void take_arrivals(struct loop *loop)
         pacer_submit(loop->pacer, arrived);
         arrived = next;
     }
+}
+
+static void take_arrivals(struct loop *loop)
+{
+    uint64_t count;
+
+    if (read(loop->arrival_fd, &count, sizeof(count)) > 0)
+        submit_arrived(loop);
 }
 
 /* --- draining --- */
@@ -310,23 +315,9 @@ int loop_start(struct loop *loop)
     return errno == 0 ? 0 : -1;
 }
 
-/* What was handed over too late: nobody will serve it. */
-static void refuse_late_arrivals(struct loop *loop)
-{
-    pthread_mutex_lock(&loop->lock);
-    struct generation *arrived = loop->arrived_first;
-    loop->arrived_first = loop->arrived_last = NULL;
-    pthread_mutex_unlock(&loop->lock);
-    while (arrived != NULL) {
-        struct generation *next = arrived->next;
-        pacer_submit(loop->pacer, arrived); /* draining: refused */
-        arrived = next;
-    }
-}
-
 void loop_join(struct loop *loop)
 {
     pthread_join(loop->thread, NULL);
-    refuse_late_arrivals(loop);
+    submit_arrived(loop); /* what came too late is refused: it is draining */
     free_loop(loop);
 }

@@ -46,18 +46,8 @@ allowed() { # FROM-ROOM HEADER
     return 1
 }
 
-count=0
-failed=0
-check() { # DESCRIPTION PROBLEMS
-    count=$((count + 1))
-    if [ -z "$2" ]; then
-        echo "ok $count - $1"
-        return
-    fi
-    failed=1
-    echo "not ok $count - $1"
-    printf '%s\n' "$2" | sed 's/^/# /'
-}
+# shellcheck source=tests/lint/lib/tap.sh
+. tests/lint/lib/tap.sh
 
 problems=$(
     find fcgi-app gen -name '*.[ch]' | sort | while read -r file; do
@@ -82,5 +72,4 @@ problems=$(
 )
 check 'endpoints do not include each other' "$problems"
 
-echo "1..$count"
-exit "$failed"
+finish

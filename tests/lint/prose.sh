@@ -6,18 +6,8 @@ LC_ALL=C
 export LC_ALL
 cd "$(dirname "$0")/../.."
 
-count=0
-failed=0
-check() { # DESCRIPTION PROBLEMS
-    count=$((count + 1))
-    if [ -z "$2" ]; then
-        echo "ok $count - $1"
-        return
-    fi
-    failed=1
-    echo "not ok $count - $1"
-    printf '%s\n' "$2" | sed 's/^/# /'
-}
+# shellcheck source=tests/lint/lib/tap.sh
+. tests/lint/lib/tap.sh
 
 problems=$(find fcgi-app gen -name '*.c' -exec awk 'END { if (NR > 550) print FILENAME ": " NR " lines" }' {} \;)
 check 'no source file has outgrown its one purpose (550 lines)' "$problems"
@@ -48,5 +38,4 @@ problems=$(
 )
 check 'docs/http-api.md names each control' "$problems"
 
-echo "1..$count"
-exit "$failed"
+finish

@@ -12,7 +12,8 @@ any process:
 and descriptors, threads and memory of the survivors are where they were.
 
 TAP on standard output. Environment: RUNNEL (the responder), STORM_REQUESTS (default 20000),
-STORM_CLIENTS (at once, default 300), STORM_SEED.
+STORM_CLIENTS (at most at once, default 300), STORM_SECONDS (spread over so many, default 60),
+STORM_SEED.
 """
 
 import json
@@ -34,6 +35,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNNEL = pathlib.Path(os.environ.get("RUNNEL", ROOT / "build/bin/runnel")).resolve()
 REQUESTS = int(os.environ.get("STORM_REQUESTS", "20000"))
 CLIENTS = int(os.environ.get("STORM_CLIENTS", "300"))
+SECONDS = float(os.environ.get("STORM_SECONDS", "60"))
 SEED = int(os.environ.get("STORM_SEED", "20261129"))
 OUTCOMES = ("done", "cancelled", "failed", "shed", "stalled", "drained")
 FAULTS = ("error@3", "reset@3", "eof@3", "stall@2:40", "garble@1", "dup@1", "nodone", "status:503")
@@ -232,7 +234,10 @@ def storm(server, tap):
         ended += 1
 
     while ended < REQUESTS:
-        while started < REQUESTS and len(clients) < CLIENTS:
+        allowed = REQUESTS
+        if time.monotonic() < began + SECONDS:
+            allowed = int((time.monotonic() - began) / SECONDS * REQUESTS) + 1
+        while started < min(allowed, REQUESTS) and len(clients) < CLIENTS:
             client = Client(chance, server.port, started)
             selector.register(client.socket, selectors.EVENT_WRITE, client)
             clients.add(client)
