@@ -291,6 +291,8 @@ static int check(const struct config *config, char error[CONFIG_ERROR_MAX_BYTES]
         wrong = "--ttft-ms is above --ttft-limit-ms";
     else if (config->itl_us > config->itl_limit_us)
         wrong = "--itl-ms is above --itl-limit-ms";
+    else if (config->stall_timeout_us == 0)
+        wrong = "--stall-timeout: 0 would cut every client off, it takes more than that";
     if (wrong == NULL)
         return 0;
     snprintf(error, CONFIG_ERROR_MAX_BYTES, "%s", wrong);

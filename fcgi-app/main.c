@@ -191,6 +191,10 @@ int main(int argc, char **argv)
         puts("runnel " RUNNEL_VERSION);
         return EXIT_DRAINED;
     case CONFIG_PRINT:
+        if (listener_check(config.listen, error) != 0) {
+            fprintf(stderr, "runnel: %s\n", error);
+            return EXIT_SETTING;
+        }
         config_print(&config, stdout);
         return EXIT_DRAINED;
     case CONFIG_INVALID:

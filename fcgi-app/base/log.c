@@ -41,17 +41,19 @@ static struct {
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
 
-static void write_all(int fd, const char *text, size_t len)
+/* 0, or -1 when the line is lost, on a full disk for one: the server goes on. */
+static int write_all(int fd, const char *text, size_t len)
 {
     while (len > 0) {
         ssize_t wrote = write(fd, text, len);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)
-            return; /* a full disk: the line is lost, the server goes on */
+            return -1;
         text += wrote;
         len -= (size_t)wrote;
     }
+    return 0;
 }
 
 /* Append to a line, cut at `max`. */
@@ -185,10 +187,12 @@ static void *writer_main(void *unused)
         state.dropped = 0;
         pthread_mutex_unlock(&state.lock);
 
-        write_all(fd, line.text, line.len);
-        if (dropped > 0)
-            log_warn("log: %lu lines dropped, the file was too slow", dropped);
+        bool lost = write_all(fd, line.text, line.len) != 0;
+        if (!lost && dropped > 0)
+            log_warn("log: %lu lines dropped, the file was full or too slow", dropped);
         pthread_mutex_lock(&state.lock);
+        if (lost)
+            state.dropped += dropped + 1;
     }
     pthread_mutex_unlock(&state.lock);
     return NULL;

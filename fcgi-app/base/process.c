@@ -54,3 +54,10 @@ bool process_is_alive(int32_t pid, uint64_t started)
         return false;
     return now.state == 0 || started == 0 || now.started == started;
 }
+
+bool process_is_running(int32_t pid)
+{
+    char state = look_at(pid).state;
+
+    return process_is_alive(pid, 0) && state != 'T' && state != 't';
+}

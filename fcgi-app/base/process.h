@@ -19,4 +19,7 @@ uint64_t process_start_time(int32_t pid);
  */
 bool process_is_alive(int32_t pid, uint64_t started);
 
+/* Whether it lives and is not stopped (SIGSTOP, a debugger). */
+bool process_is_running(int32_t pid);
+
 #endif

@@ -40,7 +40,7 @@ static const char *const vocabs[] = {"words", "torture", NULL};
 static const char *const wires[] = {"lf",        "crlf", "cr",   "nospace", "comments",
                                     "multiline", "bom",  "drip", NULL};
 
-enum { PREFILL_MAX_US_PER_TOKEN = 1000000, CHUNK_MAX_TOKENS = 64 };
+enum { PREFILL_MAX_US_PER_TOKEN = 1000000, CHUNK_MAX_TOKENS = 64, PING_MIN_US = 1000 };
 
 static const struct control table[] = {
     {"prompt", KIND_PROMPT, AT(prompt), 1, 0, LIMIT(prompt_max_bytes), NULL},
@@ -278,6 +278,12 @@ static int end(struct reading *reading, int result)
         result =
             problem_set(reading->problem, 400, "missing", "prompt",
                         "prompt: it was not given; it is the one parameter that is needed");
+    if (result == 0 && reading->controls->ping_us > 0 &&
+        reading->controls->ping_us < PING_MIN_US)
+        result =
+            problem_set(reading->problem, 400, "out_of_range", "ping_ms",
+                        "ping_ms: less than a millisecond was given; 0 (none) or at least 1 is "
+                        "allowed");
     if (result != 0)
         controls_free(reading->controls);
     return result;

@@ -61,8 +61,13 @@ int reply_append_stream_head(struct buffer *out, const char *request_id)
      * no-transform keeps compressing proxies out; X-Accel-Buffering turns the buffer of an
      * nginx off. */
     append_common(out, 200, "text/event-stream; charset=utf-8", request_id);
-    return buffer_append_text(out, "Cache-Control: no-cache, no-transform\r\n"
-                                   "X-Accel-Buffering: no\r\n\r\n");
+    buffer_append_text(out, "Cache-Control: no-cache, no-transform\r\nX-Accel-Buffering: no");
+    /* To a multiple of 8, or libfcgi pads the record: nginx 1.22 takes the padding behind a
+     * head for a body that has begun, and keeps the head until there is one. It trims these
+     * spaces. */
+    while (!out->failed && (out->len + 4) % 8 != 0)
+        buffer_append_char(out, ' ');
+    return buffer_append_text(out, "\r\n\r\n");
 }
 
 int reply_append_problem(struct buffer *out, const struct problem *problem, const char *allow,

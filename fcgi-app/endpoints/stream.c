@@ -115,7 +115,8 @@ static int stream_ping(void *context, struct buffer *out)
 {
     const struct stream *stream = context;
 
-    return sse_append_comment(out, stream->wire, "ping");
+    /* Without a head (fault=status) it would be taken for one. */
+    return stream->head_sent ? sse_append_comment(out, stream->wire, "ping") : -1;
 }
 
 static int stream_end(void *context, struct buffer *out, enum ledger_outcome outcome)
@@ -240,10 +241,13 @@ void endpoint_stream(const struct app *app, struct request *request)
         reply_send_nothing(request); /* an EventSource stops at 204 */
         break;
     default:
-        if (strcmp(request_method(request), "HEAD") == 0)
-            reply_send_stream_head(request);
-        else
+        if (strcmp(request_method(request), "HEAD") != 0)
             start_stream(app, request, &controls, first);
+        else if (controls.fault.kind == FAULT_STATUS) {
+            submit_describe_end(&controls.fault, LEDGER_FAILED, &problem);
+            reply_send_problem(request, &problem, NULL);
+        } else
+            reply_send_stream_head(request);
     }
     controls_free(&controls);
 }

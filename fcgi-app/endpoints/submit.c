@@ -41,6 +41,9 @@ static struct fault fault_of(const struct submission *submission)
     /* An HTTP error at once: the encoder's end writes it. */
     if (fault->kind == FAULT_STATUS)
         return (struct fault){.kind = FAULT_ERROR, .token = submission->first};
+    /* A token that is not asked for: the end comes before it. */
+    if (fault->token >= submission->controls->max_tokens)
+        return (struct fault){.kind = FAULT_NONE};
     /* Whoever resumes at the fault has seen it, and must be able to get past it. */
     if (submission->first > 0 && fault->token <= submission->first)
         return (struct fault){.kind = FAULT_NONE};

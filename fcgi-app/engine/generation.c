@@ -76,7 +76,7 @@ static enum generation_step send_pending(struct generation *generation,
     size_t piece_max = generation->plan.piece_bytes;
     size_t sent = 0;
 
-    if (piece_max == 0)
+    if (piece_max == 0 || generation->is_head_pending)
         piece_max = SINK_WRITE_MAX_BYTES;
 
     while (sent < pending->len) {
@@ -93,6 +93,7 @@ static enum generation_step send_pending(struct generation *generation,
         if ((sent < pending->len || !ending) && sink->ops->flush(sink->context) != 0)
             return lose(generation, context, now_us);
     }
+    generation->is_head_pending = false;
     buffer_free(pending); /* most streams need it once, for their head */
     if (!ending)
         ledger_settle_held(context->ledger, &generation->ledger, true);
@@ -236,7 +237,7 @@ int64_t generation_wake_us(const struct generation *generation)
     return generation->due_us < ping_us ? generation->due_us : ping_us;
 }
 
-/* Nothing is pending, so a ping is between two events. One that cannot be sent is skipped. */
+/* Nothing is pending, so a ping is between two events. */
 static enum generation_step ping(struct generation *generation,
                                  const struct generation_context *context, int64_t now_us)
 {
@@ -244,8 +245,10 @@ static enum generation_step ping(struct generation *generation,
 
     if (now_us < ping_due_us(generation))
         return STEP_WAIT;
+    if (!generation->lost && !sink->ops->writable(sink->context))
+        return STEP_BLOCKED; /* a client that does not read: the stall timeout runs */
     generation->last_sent_us = now_us;
-    if (generation->lost || !sink->ops->writable(sink->context))
+    if (generation->lost)
         return STEP_WAIT;
     buffer_reset(context->scratch);
     if (generation->encoder.ops->ping(generation->encoder.context, context->scratch) != 0)
@@ -297,6 +300,7 @@ enum generation_step generation_accept(struct generation *generation,
 {
     ledger_accept(context->ledger, &generation->ledger);
     generation->last_sent_us = generation->accepted_us;
+    generation->is_head_pending = true;
     if (generation->encoder.ops->head(generation->encoder.context, &generation->pending) != 0 ||
         generation->pending.failed)
         return finish(generation, context, LEDGER_FAILED, LEDGER_NOT_DETECTED,
@@ -334,6 +338,9 @@ void generation_stop(struct generation *generation, const struct generation_cont
         if (send_pending(generation, context, now_us) == STEP_WAIT)
             sink->ops->end(sink->context);
     }
+    /* The peer that asked for the end waits for it (FastCGI specification, section 5.4). */
+    if (detected_by == LEDGER_BY_ABORT && sink->ops->writable(sink->context))
+        sink->ops->end(sink->context);
     if (generation->ledger.outcome == LEDGER_LIVE)
         finish(generation, context, outcome, detected_by, now_us);
 }

@@ -99,6 +99,7 @@ struct generation {
     int64_t last_tokens_us; /* tokens */
     struct buffer pending;  /* bytes that the sink has not taken; empty but for slow readers */
     enum ledger_outcome ending; /* set once `pending` holds the reply's last bytes */
+    bool is_head_pending; /* `pending` begins with the head, which is not cut into pieces */
     bool lost; /* the client has gone, but cancel handling is off: generate for nobody */
     uint32_t pace_errors[HISTOGRAM_BUCKETS];
 

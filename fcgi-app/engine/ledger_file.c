@@ -14,13 +14,15 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/process.h"
 
 enum {
-    READ_TRIES = 1000, /* then the writer is looked at: it may have died half-way */
-    RECORD_READ_TRIES = 20 * READ_TRIES,
+    READ_TRIES = 1000, /* in which a writer that runs is done; then it is waited for */
+    READ_NAP_US = 100,
+    READ_NAPS_MAX = 2500, /* a quarter of a second */
 };
 
 static const char ledger_magic[8] = {'R', 'U', 'N', 'N', 'E', 'L', 'L', 'G'};
@@ -65,12 +67,46 @@ static bool try_to_read(struct row *row, uint64_t counters[COUNTERS])
     return before == after && before % 2 == 0;
 }
 
+/*
+ * A reader found the writer inside for the `tries`th time: wait a little, or give up. It stays
+ * inside while it is preempted, for as long as it is stopped, and for ever when it died there;
+ * a stopped or dead one must not stop its readers. true: look again.
+ */
+static bool wait_for_writer(unsigned tries, int32_t pid)
+{
+    const struct timespec nap = {.tv_nsec = READ_NAP_US * 1000};
+
+    if (tries < READ_TRIES) {
+        sched_yield();
+        return true;
+    }
+    if (tries >= READ_TRIES + READ_NAPS_MAX || !process_is_running(pid))
+        return false;
+    nanosleep(&nap, NULL);
+    return true;
+}
+
+/* A row in the middle of one transition: as if that had happened, or had not. */
+static void reconcile(uint64_t counters[COUNTERS])
+{
+    uint64_t requests = counters[COUNT_QUEUED] + counters[COUNT_RUNNING];
+
+    for (unsigned i = COUNT_ENDED; i < COUNT_HISTOGRAMS; i++)
+        requests += counters[i];
+    counters[COUNT_ACCEPTED] = requests;
+    if (counters[COUNT_GENERATED] < counters[COUNT_DELIVERED] + counters[COUNT_DISCARDED])
+        counters[COUNT_GENERATED] = counters[COUNT_DELIVERED] + counters[COUNT_DISCARDED];
+}
+
 void ledger_row_read(struct row *row, uint64_t counters[COUNTERS])
 {
-    for (unsigned tries = 1; !try_to_read(row, counters); tries++) {
-        if (tries % READ_TRIES == 0 && ledger_row_is_dead(row))
+    unsigned tries = 1;
+
+    while (!try_to_read(row, counters)) {
+        if (!wait_for_writer(tries++, atomic_load(&row->pid))) {
+            reconcile(counters);
             break;
-        sched_yield();
+        }
     }
     if (ledger_row_is_dead(row))
         ledger_settle_counters(counters);
@@ -205,12 +241,8 @@ bool ledger_record_read(struct ledger *ledger, uint64_t sequence,
         uint64_t after = atomic_load_explicit(&record->lock, memory_order_relaxed);
         if (before == after && before % 2 == 0)
             return owner == sequence;
-        /* A writer stays inside while it is preempted, or for ever when it died there. Whose
-         * the lock is cannot be told, so this ends after some milliseconds in any case. */
-        if (tries % READ_TRIES == 0 &&
-            (!process_is_alive(request->pid, 0) || tries == RECORD_READ_TRIES))
+        if (!wait_for_writer(tries, request->pid))
             return false;
-        sched_yield();
     }
 }
 

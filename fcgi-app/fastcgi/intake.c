@@ -25,7 +25,9 @@ enum {
     EVENTS_MAX = 128,
     ACCEPTS_MAX = 64, /* a round, so that a flood of connections does not starve the requests */
     READ_BYTES = 64 << 10,
-    PAUSE_MS = 20,          /* of accepting, without descriptors */
+    PAUSE_MS = 20,         /* of accepting, without descriptors */
+    IDLE_MIN_US = 1000000, /* before a connection may be closed for its descriptor */
+    WARN_EVERY_US = 10000000,
     SWEEP_MS = 1000,        /* between two looks at the deadlines */
     WRITE_TIMEOUT_MS = 100, /* never reached by design: see credit_of in request.c */
     /* All unfinished requests together; one of nginx comes whole, so this is for hostile peers.
@@ -44,6 +46,7 @@ struct intake {
     struct list idle, midway; /* each by active_us, the earliest first */
     size_t unfinished_bytes;
     bool accepting;
+    int64_t warned_us; /* of a pause */
     atomic_bool stopping;
     pthread_mutex_t lock; /* guards `returned` */
     struct connection *returned;
@@ -164,23 +167,51 @@ static void adopt(struct intake *intake, int fd)
         drop(intake, connection);
 }
 
+/* At most once in WARN_EVERY_US: it goes on for as long as the want does. */
+static void warn_of_pause(struct intake *intake, int error)
+{
+    int64_t now_us = clock_monotonic_us();
+
+    if (now_us < intake->warned_us + WARN_EVERY_US)
+        return;
+    intake->warned_us = now_us;
+    log_warn("no descriptor for a new connection (%s), accepting pauses", strerror(error));
+}
+
+/* Close the connection that has been idle longest, for its descriptor; but not one that has
+ * just come: its request is on the way. */
+static bool make_room(struct intake *intake)
+{
+    struct connection *oldest = intake->idle.first;
+
+    if (oldest == NULL || oldest->active_us > clock_monotonic_us() - IDLE_MIN_US)
+        return false;
+    drop(intake, oldest);
+    return true;
+}
+
 static void accept_all(struct intake *intake)
 {
+    bool made_room = false;
+
     for (int i = 0; i < ACCEPTS_MAX; i++) {
         int fd = accept4(intake->options.listen_fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0) {
             adopt(intake, fd);
+            /* Without a free descriptor accept says EMFILE also when nobody waits: only the
+             * next event tells whether one more must go. */
+            if (made_room)
+                return;
             continue;
         }
         if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS)
             return; /* EAGAIN, or one that has gone again: the next event tells */
-        if (intake->idle.first != NULL) {
-            drop(intake, intake->idle.first);
-            continue;
+        if (made_room || !make_room(intake)) {
+            warn_of_pause(intake, errno);
+            set_accepting(intake, false);
+            return;
         }
-        log_warn("no descriptor for a new connection (%s), accepting pauses", strerror(errno));
-        set_accepting(intake, false);
-        return;
+        made_room = true;
     }
 }
 
@@ -386,7 +417,11 @@ void intake_destroy(struct intake *intake)
 {
     if (intake == NULL)
         return;
-    take_back(intake);
+    while (intake->returned != NULL) { /* nobody answers any more: not taken back, closed */
+        struct connection *connection = intake->returned;
+        intake->returned = connection->next;
+        free_connection(connection);
+    }
     while (intake->idle.first != NULL)
         drop(intake, intake->idle.first);
     while (intake->midway.first != NULL)

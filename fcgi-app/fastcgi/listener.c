@@ -44,8 +44,6 @@ static int open_unix(struct listener *listener, const char *where, const char *p
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-    if (path[0] == '\0' || strlen(path) >= sizeof(address.sun_path))
-        return fail(error, where, "a path of 1 to 107 bytes is needed");
     memcpy(address.sun_path, path, strlen(path));
     if (is_abandoned(&address))
         unlink(path);
@@ -95,8 +93,7 @@ static int open_tcp(struct listener *listener, const char *where,
                                    .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     int on = 1;
 
-    if (split_address(where, host, port) != 0)
-        return fail(error, where, "it takes unix:PATH or HOST:PORT");
+    split_address(where, host, port); /* listener_check has seen it */
     int status = getaddrinfo(host, port, &hints, &found);
     if (status != 0)
         return fail(error, where, gai_strerror(status));
@@ -127,12 +124,31 @@ static int inherit(struct listener *listener, char error[LISTENER_ERROR_MAX_BYTE
     return 0;
 }
 
+int listener_check(const char *where, char error[LISTENER_ERROR_MAX_BYTES])
+{
+    char host[256];
+    char port[16];
+
+    if (where[0] == '\0')
+        return 0;
+    if (strncmp(where, "unix:", 5) == 0) {
+        size_t len = strlen(where + 5);
+        if (len < 1 || len >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+            return fail(error, where, "a path of 1 to 107 bytes is needed");
+    } else if (split_address(where, host, port) != 0) {
+        return fail(error, where, "it takes unix:PATH or HOST:PORT");
+    }
+    return 0;
+}
+
 int listener_open(struct listener *listener, const char *where, unsigned mode,
                   char error[LISTENER_ERROR_MAX_BYTES])
 {
     int result;
 
     *listener = (struct listener){.fd = -1};
+    if (listener_check(where, error) != 0)
+        return -1;
     if (where[0] == '\0')
         result = inherit(listener, error);
     else if (strncmp(where, "unix:", 5) == 0)

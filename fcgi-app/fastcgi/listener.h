@@ -14,6 +14,10 @@ struct listener {
 
 enum { LISTENER_ERROR_MAX_BYTES = 300 };
 
+/* Whether `where` is spelled as --listen takes it, without opening anything. 0, or -1 with
+ * `error`. */
+int listener_check(const char *where, char error[LISTENER_ERROR_MAX_BYTES]);
+
 /* `where` as in --listen. The socket is non-blocking and close-on-exec. 0, or -1 with `error`.
  */
 int listener_open(struct listener *listener, const char *where, unsigned mode,

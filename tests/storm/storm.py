@@ -82,7 +82,7 @@ class Server:
             ["spawn-fcgi", "-s", "runnel.sock", "-M", "0666", "-F", "3", "-P", "runnel.pid", "--",
              str(RUNNEL), "--state", str(self.folder / "state"),
              "--log-file", str(self.folder / "runnel.log"), "--log-format", "json",
-             "--slots", "60", "--queue", "40", "--stall-timeout", "2"],
+             "--slots", "50", "--queue", "30", "--stall-timeout", "2"],
             cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
         self.pids = [int(pid) for pid in (self.folder / "runnel.pid").read_text().split()]
         self.nginx = subprocess.Popen(
@@ -236,7 +236,9 @@ def storm(server, tap):
     while ended < REQUESTS:
         allowed = REQUESTS
         if time.monotonic() < began + SECONDS:
-            allowed = int((time.monotonic() - began) / SECONDS * REQUESTS) + 1
+            # In bursts, one each five seconds: each fills slots and queues to the brim.
+            due = (time.monotonic() - began) // 5 * 5 + 5
+            allowed = int(min(due / SECONDS, 1) * REQUESTS)
         while started < min(allowed, REQUESTS) and len(clients) < CLIENTS:
             client = Client(chance, server.port, started)
             selector.register(client.socket, selectors.EVENT_WRITE, client)

@@ -171,7 +171,6 @@ static void test_values_taken(void **state)
         {"--ttft-limit-ms", "RUNNEL_TTFT_LIMIT_MS", "86400000", AT(ttft_limit_us),
          INT64_C(86400000000)},
         {"--itl-limit-ms", "RUNNEL_ITL_LIMIT_MS", "25", AT(itl_limit_us), 25000},
-        {"--stall-timeout", "RUNNEL_STALL_TIMEOUT", "0", AT(stall_timeout_us), 0},
         {"--stall-timeout", "RUNNEL_STALL_TIMEOUT", "0.25", AT(stall_timeout_us), 250000},
         {"--drain-s", "RUNNEL_DRAIN_S", "86400", AT(drain_us), INT64_C(86400000000)},
         {"--read-timeout-s", "RUNNEL_READ_TIMEOUT_S", "1.001", AT(read_timeout_us), 1001000},

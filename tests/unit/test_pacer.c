@@ -272,7 +272,9 @@ static void test_leaving_at_any_moment(void **state)
         assert_int_equal(ended_request("one").generated, rows[row / 2].generated);
         assert_int_equal(ended_request("one").delivered, rows[row / 2].delivered);
         assert_int_equal(one.encoder.tokens, rows[row / 2].generated);
-        assert_int_equal(one.sink.ends, 0);
+        /* An abort is answered with the end of the request where that can be written now. */
+        if (detector != LEDGER_BY_ABORT || one.sink.is_full)
+            assert_int_equal(one.sink.ends, 0);
         if (moment >= PREFILL) {
             /* A reply that waits with its last bytes has given its slot back before. */
             assert_live(&engine, 0, 1);
