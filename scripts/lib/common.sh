@@ -56,6 +56,7 @@ need_program() {
 # run_awk PROGRAM[,PROGRAM...] ARGUMENT...: programs of scripts/awk, by name. RUNNEL_AWK may be two
 # words ("busybox awk").
 run_awk() {
+    command -v "${AWK%% *}" >/dev/null 2>&1 || could_not_run "RUNNEL_AWK: there is no $AWK"
     programs=$1
     shift
     while [ -n "$programs" ]; do

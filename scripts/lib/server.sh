@@ -60,6 +60,25 @@ responder_pids() {
     echo "$alive"
 }
 
+# What lives in the prefix though no pid file tells of it: a responder whose spawn-fcgi was
+# interrupted before it wrote one, workers whose master was killed.
+stray_pids() {
+    master=$(nginx_pid)
+    known=" $(responder_pids) "
+    strays=
+    for entry in /proc/[0-9]*; do
+        pid=${entry#/proc/}
+        [ "$(readlink "$entry/cwd" 2>/dev/null)" = "$PREFIX" ] || continue
+        if is_ours "$pid" 'runnel\.state'; then
+            case $known in *" $pid "*) continue ;; esac
+        elif [ -n "$master" ] || ! is_ours "$pid" '^nginx: '; then
+            continue
+        fi
+        strays="$strays${strays:+ }$pid"
+    done
+    echo "$strays"
+}
+
 # wait_gone TENTHS PID...: 0 as soon as all have ended, 1 if one is left after that time.
 wait_gone() {
     tries=$1

@@ -452,3 +452,28 @@ body_of() {
 @test "the books hold after all of this" {
     books_hold
 }
+
+@test "the head of a stream comes at once, whatever its length and spelling" {
+    for length in 1 2 3 4 5 6 7 8 36 64; do
+        id=$(printf "%${length}s" '' | tr ' ' x)
+        seconds=$(get '/stream?prompt=a&max_tokens=1&ttft_ms=3000' -H "X-Request-Id: $id" -o /dev/null -w '%{time_starttransfer}' -m 1 || true)
+        jq -en "$seconds > 0 and $seconds < 1"
+    done
+    for wire in bom drip crlf comments; do
+        seconds=$(get "/stream?prompt=a&max_tokens=1&ttft_ms=3000&wire=$wire" -o /dev/null -w '%{time_starttransfer}' -m 1 || true)
+        jq -en "$seconds > 0 and $seconds < 1"
+    done
+}
+
+@test "a fault at a token that is not asked for never happens" {
+    for fault in error@20 reset@20 eof@20 stall@20:60000 error@99; do
+        for wire in lf drip; do
+            get "/stream?prompt=a&max_tokens=20&ttft_ms=0&itl_ms=0&chunk=7&wire=$wire&fault=$fault" -m 20 | tail -n 2 | grep -qx 'data: \[DONE\]'
+        done
+    done
+}
+
+@test "HEAD of a stream with fault=status has that status" {
+    ask '/stream?prompt=a&fault=status:418' -I
+    [ "$code" = 418 ]
+}

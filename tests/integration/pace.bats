@@ -53,3 +53,14 @@ books_have_running() {
     run -3 "$RUNNEL" --listen unix:other.sock --timing-trace /nowhere
     [[ "$output" == *'--timing-trace: cannot read'* ]]
 }
+
+@test "a ping never comes before a head: fault=status in the queue" {
+    start --slots 1
+    get '/stream?prompt=holder&max_tokens=1&ttft_ms=400' >/dev/null &
+    holder=$!
+    wait_until 5 books_have_running
+    ask '/stream?prompt=a&fault=status:429&ping_ms=20'
+    wait "$holder"
+    # shellcheck disable=SC2154 # `ask` sets code
+    [ "$code" = 429 ]
+}

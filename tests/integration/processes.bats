@@ -61,3 +61,20 @@ teardown_file() {
         '.ledger.failed == $mine and .total > $total'
     get /metrics | grep -qx 'runnel_processes 2'
 }
+
+@test "a stopped process does not stop the others" {
+    read -r _ second third <<<"$(tr '\n' ' ' <pids)"
+    for victim in "$second" "$third"; do
+        is_running "$victim" || continue
+        get '/stream?prompt=hello&max_tokens=100000&ttft_ms=0&itl_ms=0' >/dev/null 3>&- &
+        client=$!
+        for _ in 1 2 3 4 5 6 7 8 9 10; do
+            kill -s STOP "$victim"
+            # Whoever is asked: one that is stopped answers when it goes on, the others at once.
+            curl -s -m 2 --unix-socket http.sock http://localhost/metrics >metrics || true
+            kill -s CONT "$victim"
+        done
+        wait "$client" || true
+    done
+    wait_until 20 books_hold
+}

@@ -217,3 +217,22 @@ END
         [[ "$output" == *--nonsense* ]]
     done
 }
+
+@test "what no pid file tells of is found: workers without a master, a responder without a file" {
+    up
+    master=$(nginx)
+    kill -KILL "$master"
+    rm "$RUNNEL_PREFIX/runnel.pid"
+
+    run up
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"ending what an earlier run left behind"* ]]
+    [ "$(get /healthz)" = ok ]
+
+    kill -KILL "$(nginx)"
+    rm "$RUNNEL_PREFIX/runnel.pid"
+    run down
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"strays"* ]]
+    nothing_is_left
+}
