@@ -250,6 +250,14 @@ running_are() {
     grep -q '^event: error$' cut
 }
 
+@test "a drain with requests that wait behind live ones on kept connections" {
+    start_responder
+    start_nginx
+    peer hostile pipelined_into_the_drain "$RESPONDER_PID"
+    ended_with "$RESPONDER_PID" 10
+    RESPONDER_PID=''
+}
+
 @test "--drain-s 0: live streams get their error event at once; SIGINT is the same" {
     for signal in TERM INT; do
         start_responder --drain-s 0

@@ -16,7 +16,7 @@ teardown_file() {
     local pid
 
     RESPONDER_PID=''
-    while read -r pid; do
+    while read -r pid || [ -n "$pid" ]; do # the last line of spawn-fcgi's has no end
         kill -s TERM "$pid" 2>/dev/null || true
         wait_until 10 has_ended "$pid" || kill -s KILL "$pid"
     done <"$LAB/pids"

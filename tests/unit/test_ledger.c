@@ -22,6 +22,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/ledger_file.h"
@@ -681,15 +682,19 @@ static void test_a_record_that_was_left_odd(void **state)
     ledger_close(ledger);
 }
 
-/* As fast as it can, until it is killed. */
+/* In bursts, until it is killed; between them a reader finds the row at rest. */
 static void work_for_ever(struct ledger *ledger)
 {
+    enum { BURST = 8 };
+    const struct timespec rest = {.tv_nsec = 20000};
     struct ledger_request requests[8];
 
     for (int i = 0; i < 8; i++)
         requests[i] = request_of("churn", (enum ledger_route)(i % LEDGER_ROUTES));
     for (unsigned round = 0;; round++) {
         struct ledger_request *one = &requests[round % 8];
+        if (round % BURST == 0)
+            nanosleep(&rest, NULL);
         if (one->sequence != 0 && one->outcome == LEDGER_LIVE)
             ledger_end(ledger, one, LEDGER_DONE, LEDGER_NOT_DETECTED);
         ledger_accept(ledger, one);

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import signal
 import struct
 import time
 
@@ -298,6 +299,21 @@ def pipelined():
             lab.check("ends within a reply: b''" in str(failure), failure)
             break
     still_served()
+
+
+def pipelined_into_the_drain(pid):
+    """Kept connections whose next requests wait behind a live stream, when the drain cuts it."""
+    wires = [Wire().send(request("/stream", "prompt=a&ttft_ms=60000", flags=KEEP) +
+                         b"".join(whole_request(request_id=number, flags=KEEP)
+                                  for number in range(2, 10)))
+             for _ in range(200)]
+    lab.wait_until(lambda: lab.books()["running"] == 200, "they are live")
+    os.kill(int(pid), signal.SIGTERM)
+    lab.wait_until(lambda: lab.ask("GET", "/healthz")[0] == 503, "it drains")
+    os.kill(int(pid), signal.SIGTERM)
+    for wire in wires:
+        while wire.next() is not None:
+            pass
 
 
 def not_kept():
