@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -296,6 +297,10 @@ static size_t read_until(int fd, char *text, size_t cap, size_t len, size_t line
     size_t dropped = 0;
 
     do {
+        struct pollfd in = {.fd = fd, .events = POLLIN};
+        if (poll(&in, 1, 20000) != 1)
+            fail_msg("%zu lines were written and %zu told as dropped, of %zu", written, dropped,
+                     lines);
         ssize_t got = read(fd, text + len, cap - len - 1);
         assert_true(got > 0);
         len += (size_t)got;
@@ -348,6 +353,67 @@ static void test_a_stopped_file_drops_lines_and_counts_them(void **state)
     assert_non_null(strstr(message_of(line, "warn"), "lines dropped"));
 }
 
+struct drain {
+    int fd;
+    char *text;
+    size_t cap, len;
+};
+
+/* A little at a time, so that the queue stays full, until the last line has come. */
+static void *drain_slowly(void *context)
+{
+    struct drain *drain = context;
+
+    while (drain->len + 1 < drain->cap) {
+        size_t left = drain->cap - drain->len - 1;
+        ssize_t got = read(drain->fd, drain->text + drain->len, left < 2000 ? left : 2000);
+        if (got <= 0)
+            break;
+        size_t from = drain->len > 20 ? drain->len - 20 : 0;
+        drain->len += (size_t)got;
+        drain->text[drain->len] = '\0';
+        if (strstr(drain->text + from, "the very last\n") != NULL)
+            break;
+    }
+    return NULL;
+}
+
+/* The queue has no room for the notice either, and yet no count gets lost. */
+static void test_drops_are_counted_while_the_queue_stays_full(void **state)
+{
+    enum { LINES = 30000, CAP = 32 << 20 };
+    struct drain drain = {.text = malloc(CAP), .cap = CAP};
+    pthread_t thread;
+    char moved[128];
+    static char tail[400];
+    size_t written;
+
+    (void)state;
+    assert_non_null(drain.text);
+    snprintf(moved, sizeof(moved), "%s", scratch_file(&scratch, "log.1"));
+    memset(tail, 'x', sizeof(tail) - 1);
+    assert_int_equal(rename(path, moved), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    drain.fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(drain.fd >= 0);
+    assert_int_equal(log_reopen(), 0);
+    assert_int_equal(log_start(), 0);
+    assert_int_equal(pthread_create(&thread, NULL, drain_slowly, &drain), 0);
+    for (int i = 0; i < LINES; i++)
+        log_info("line %d %s", i, tail);
+    log_stop();
+    log_error("the very last");
+    pthread_join(thread, NULL);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rename(moved, path), 0);
+    assert_int_equal(log_reopen(), 0);
+    close(drain.fd);
+    size_t dropped = account(drain.text, &written);
+    free(drain.text);
+    assert_true(dropped > 0);
+    assert_int_equal(written + dropped, LINES);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, empty_log)
@@ -360,6 +426,7 @@ int main(void)
         TEST(test_reopen_follows_a_rotation),
         TEST(test_reopen_that_fails_keeps_the_file),
         TEST(test_a_stopped_file_drops_lines_and_counts_them),
+        TEST(test_drops_are_counted_while_the_queue_stays_full),
     };
 #undef TEST
 
