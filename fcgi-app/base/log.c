@@ -180,11 +180,12 @@ static void *writer_main(void *unused)
             break;
 
         struct line line = state.lines[state.first];
-        unsigned long dropped = state.dropped;
+        /* Told once there is room again: a line for each loss would make more losses. */
+        unsigned long dropped = state.count < QUEUE_LINES / 2 ? state.dropped : 0;
         int fd = state.fd;
         state.first = (state.first + 1) % QUEUE_LINES;
         state.count--;
-        state.dropped = 0;
+        state.dropped -= dropped;
         pthread_mutex_unlock(&state.lock);
 
         bool lost = write_all(fd, line.text, line.len) != 0;
