@@ -98,7 +98,8 @@ class Quiet:
 
 
 def run(count, itl_ms, tokens, first, pids):
-    """(p99 gap in ms, whether the machine had room for it), once all has been checked."""
+    """(median gap by the pace asked for, coalesced share, whether the machine had room for it),
+    once all has been checked."""
     # Spread over one gap, and late enough that all are open before the first token.
     start_ms = 1500 * lab.SLOW
     began = time.monotonic()
@@ -126,22 +127,24 @@ def run(count, itl_ms, tokens, first, pids):
     print(f"{count} streams of {tokens} tokens, opened in {opened:.2f} s: gap p50 "
           f"{lab.percentile(gaps, 50):.2f}, p99 {p99:.2f}, max {max(gaps):.2f} ms, "
           f"{coalesced:.2%} coalesced (n={len(gaps)}); others had {others:.0%} of the processors, {idle:.0%} were idle")
-    return p99, others <= OTHERS_MAX and idle >= IDLE_MIN
+    has_room = others <= OTHERS_MAX and idle >= IDLE_MIN
+    return lab.percentile(gaps, 50) / itl_ms, coalesced, has_room
 
 
 def streams(count, rate, tokens, *pids):
     count, itl_ms, tokens = int(count), 1000 / float(rate), int(tokens)
     for attempt in range(TRIES):
-        p99, had_room = run(count, itl_ms, tokens, attempt * count, pids)
+        pace, coalesced, had_room = run(count, itl_ms, tokens, attempt * count, pids)
         sums = lab.all_quiet()
         lab.check(sums["done"] == (attempt + 1) * count == sums["accepted"], sums)
         lab.check(sums["generated"] == sums["delivered"] == sums["done"] * tokens, sums)
         if lab.SLOW > 1 or not had_room:
-            print("the p99 is not judged: a sanitizer, or a machine without room")
+            print("the pace is not judged: a sanitizer, or a machine without room")
             return
-        if p99 < itl_ms + 5:
+        # The tail is the machine's (it is printed); what is ours is a ratio.
+        if abs(pace - 1) < 0.05 and coalesced < 0.05:
             return
-    lab.check(False, f"the p99 gap was never under {itl_ms + 5} ms on a quiet machine")
+    lab.check(False, f"a median gap of {pace:.2f} times the pace, {coalesced:.1%} coalesced")
 
 
 if __name__ == "__main__":
