@@ -147,7 +147,7 @@ clean:
 
 help:
 	@echo 'make lab          install what is missing, build, start, run every step, print PASS or FAIL'
-	@echo 'make test         install what the tests need, run them (about three minutes)'
+	@echo 'make test         install what the tests need, run them (about five minutes)'
 	@echo 'make              build build/bin/runnel and build/bin/gen'
 	@echo 'make up, down     start and stop nginx and the responder on 127.0.0.1:8170'
 	@echo 'make check        everything but the integration suite'
