@@ -20,7 +20,8 @@
 #include "base/process.h"
 
 enum {
-    READ_TRIES = 1000, /* in which a writer that runs is done; then it is waited for */
+    READ_TRIES = 50, /* in which a writer that runs is done; then it is waited for */
+    ENTER_TRIES = 1000,
     READ_NAP_US = 100,
     READ_NAPS_MAX = 2500, /* a quarter of a second */
 };
@@ -86,6 +87,15 @@ static bool wait_for_writer(unsigned tries, int32_t pid)
     return true;
 }
 
+/* No more can have been handed on or thrown away than was made. */
+static void cover_tokens(uint64_t counters[COUNTERS])
+{
+    uint64_t accounted = counters[COUNT_DELIVERED] + counters[COUNT_DISCARDED];
+
+    if (counters[COUNT_GENERATED] < accounted)
+        counters[COUNT_GENERATED] = accounted;
+}
+
 /* A row in the middle of one transition: as if that had happened, or had not. */
 static void reconcile(uint64_t counters[COUNTERS])
 {
@@ -94,22 +104,21 @@ static void reconcile(uint64_t counters[COUNTERS])
     for (unsigned i = COUNT_ENDED; i < COUNT_HISTOGRAMS; i++)
         requests += counters[i];
     counters[COUNT_ACCEPTED] = requests;
-    if (counters[COUNT_GENERATED] < counters[COUNT_DELIVERED] + counters[COUNT_DISCARDED])
-        counters[COUNT_GENERATED] = counters[COUNT_DELIVERED] + counters[COUNT_DISCARDED];
+    cover_tokens(counters);
 }
 
 void ledger_row_read(struct row *row, uint64_t counters[COUNTERS])
 {
     unsigned tries = 1;
+    bool whole;
 
-    while (!try_to_read(row, counters)) {
-        if (!wait_for_writer(tries++, atomic_load(&row->pid))) {
-            reconcile(counters);
-            break;
-        }
-    }
-    if (ledger_row_is_dead(row))
+    while (!(whole = try_to_read(row, counters)) &&
+           wait_for_writer(tries, atomic_load(&row->pid)))
+        tries++;
+    if (ledger_row_is_dead(row)) /* as the next process will, from the same figures */
         ledger_settle_counters(counters);
+    else if (!whole)
+        reconcile(counters);
 }
 
 void ledger_settle_counters(uint64_t counters[COUNTERS])
@@ -125,8 +134,7 @@ void ledger_settle_counters(uint64_t counters[COUNTERS])
     counters[ledger_ended_index(LEDGER_STREAM, LEDGER_FAILED)] +=
         counters[COUNT_ACCEPTED] - ended;
     counters[COUNT_QUEUED] = counters[COUNT_RUNNING] = counters[COUNT_SLOTS] = 0;
-    if (counters[COUNT_GENERATED] < counters[COUNT_DELIVERED] + counters[COUNT_DISCARDED])
-        counters[COUNT_GENERATED] = counters[COUNT_DELIVERED] + counters[COUNT_DISCARDED];
+    cover_tokens(counters);
     counters[COUNT_DISCARDED] = counters[COUNT_GENERATED] - counters[COUNT_DELIVERED];
 }
 
@@ -140,7 +148,7 @@ void ledger_settle_counters(uint64_t counters[COUNTERS])
  */
 static bool record_enter(struct record *record, uint64_t owner)
 {
-    for (unsigned tries = 0; tries < READ_TRIES; tries++) {
+    for (unsigned tries = 0; tries < ENTER_TRIES; tries++) {
         uint64_t lock = atomic_load_explicit(&record->lock, memory_order_acquire);
         if (atomic_load_explicit(&record->owner, memory_order_relaxed) > owner)
             return false;
@@ -272,10 +280,10 @@ static void settle_ring(struct ledger *ledger, int32_t pid, uint64_t counters[CO
         request.outcome = LEDGER_FAILED;
         request.discarded = request.generated - request.delivered;
         ledger_record_publish(ledger, &request);
-        if (request.route > LEDGER_STREAM && request.route<LEDGER_ROUTES && * assumed> 0) {
-            (*assumed)--;
-            counters[ledger_ended_index(request.route, LEDGER_FAILED)]++;
-        }
+        if (request.route >= LEDGER_ROUTES || *assumed == 0)
+            continue;
+        (*assumed)--;
+        counters[ledger_ended_index(request.route, LEDGER_FAILED)]++;
     }
 }
 

@@ -1,7 +1,7 @@
 /*
  * Slots, queue, deadlines and back-pressure; the header says what is fair. A live generation is
- * in the queue (it has no slot yet) or in the heap (something is due at wake_us), and in
- * neither only while it is being stepped.
+ * in the queue while it has no slot, and in the heap when something is due at wake_us (a token,
+ * a ping, the stall timeout): in one or both, and in neither only while it is being stepped.
  */
 
 #include "engine/pacer.h"
