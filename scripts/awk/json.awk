@@ -198,3 +198,14 @@ BEGIN {
     JSON_ESCAPE["r"] = "\r"; JSON_ESCAPE["t"] = "\t"
     JSON_ESCAPE["\""] = "\""; JSON_ESCAPE["/"] = "/"
 }
+
+# A text as a JSON string. What is not ASCII becomes "?": the text may be cut, or no UTF-8 at all.
+function json_quote(s,    n, i, c, out) {
+    n = length(s)
+    out = "\""
+    for (i = 1; i <= n; i++) {
+        c = substr(s, i, 1)
+        out = out (c == "\"" || c == "\\" ? "\\" c : c >= " " && c <= "~" ? c : "?")
+    }
+    return out "\""
+}

@@ -6,14 +6,22 @@
 #
 #     head   US  STATUS  CONTENT-TYPE           the response's head is complete
 #     body   US                                 its first body byte
+#     encoding   NAME                           the body is compressed: nothing in it can be read
 #     event  US  READ  KIND  TOKENS  DATA       an SSE event is complete
+#     usage  US  COMPLETION  PROMPT  REASONING  the server's own count of tokens, with that event
 #     end    US  HOW   READS BYTES   PARTIAL    HOW the body ended: chunks, length, close or cut;
 #                                               PARTIAL is 1 if an event was begun and not completed
 #
-# KIND is token, done ([DONE]), error (`event: error`, or a JSON with a member "error"), bad (not
-# JSON) or other (a role, usage, an empty delta). READ numbers curl's reads of the body: events
-# with the same READ arrived together. TOKENS is the member "n" if there is one, else 1 for a
-# token and 0 for anything else. DATA is the event's data, its newlines as spaces.
+# KIND is token, reasoning (text of a model that thinks aloud: no token of the answer), done, error
+# (`event: error`, or a JSON with a member "error"), bad (not JSON) or other (a role, usage, an empty
+# delta). READ numbers curl's reads of the body: events with the same READ arrived together. DATA is
+# the event's data, its newlines as spaces.
+#
+# TOKENS is, for a token, the member "n"; or by how much usage.completion_tokens has grown, where
+# every event tells it; else 1. It is 0 for anything else.
+#
+# -v format=json: every event is JSON; text: every event but [DONE] is a token; auto (the default):
+# text if the first event does not begin as an object does.
 #
 # "Sent" is curl's first "=> Send header" line of the last request in the trace: connecting and
 # redirects before it are not counted.
@@ -29,6 +37,8 @@ BEGIN {
         CHAR[sprintf("%02x", i)] = sprintf("%c", i)
     CHAR["00"] = "?"                # awk cannot hold it, and no event that we read has one
     DIGITS = "0123456789abcdef"
+    if (format == "")
+        format = "auto"
     sent = -1
     day = 0
     before = -1
@@ -105,6 +115,8 @@ function new_response() {
     skip_lf = has_data = is_error = 0
     data = ""
     at_start = 1
+    spelling = format
+    told = 0                        # the last usage.completion_tokens
 }
 
 # Microseconds. curl prints local time without a date: a step back is midnight. The leading 1s:
@@ -157,6 +169,8 @@ function head_seen(s,    name, value) {
         gsub(/^[ \t]+|[ \t]+$/, "", value)
         if (name == "content-type")
             type = value
+        else if (name == "content-encoding" && tolower(value) != "identity")
+            print "encoding", value
         else if (name == "content-length")
             length_told = value + 0
         else if (name == "transfer-encoding")
@@ -259,34 +273,76 @@ function without_space(h) {
 
 function event_seen(    kind, n) {
     if (has_data) {
+        if (spelling == "auto" && data != "[DONE]")
+            spelling = data ~ /^[ \t\n]*\{/ ? "json" : "text"
         n = 0
         if (is_error)
             kind = "error"
         else if (data == "[DONE]")
             kind = "done"
+        else if (spelling == "text")
+            kind = (n = data != "") ? "token" : "other"
         else if (!json_parse(data))
             kind = "bad"
         else if ("error" in JSON_TYPE && JSON_RAW["error"] != "null")
             kind = "error"
-        else if (n = tokens_in())
-            kind = "token"
         else
-            kind = "other"
+            kind = "json"
         gsub(/[\t\n\r]/, " ", data)
-        print "event", micros(now - sent), reads, kind, n, data
+        if (kind == "json")
+            json_event()
+        else
+            tell(kind, n)
     }
     has_data = is_error = 0
     data = ""
 }
 
-# How many tokens does the parsed event bring? Of OpenAI-style replies, that is one for a delta
-# that is not empty: they do not say how many tokens it is made of.
+function tell(kind, n) {
+    print "event", micros(now - sent), reads, kind, n, data
+}
+
+function json_event(    n) {
+    n = tokens_in()
+    if (n > 0)
+        tell("token", n)
+    if (is_end())
+        tell("done", 0)
+    else if (n == 0)
+        tell(reasons() ? "reasoning" : "other", 0)
+    if (JSON_TYPE["usage.completion_tokens"] == "number") {
+        told = JSON_RAW["usage.completion_tokens"] + 0
+        print "usage", micros(now - sent), told, JSON_RAW["usage.prompt_tokens"] + 0, \
+              JSON_RAW["usage.completion_tokens_details.reasoning_tokens"] + 0
+    }
+}
+
+# The last event of what has no [DONE]: llama.cpp's own stream, and those of events with a "type".
+function is_end() {
+    return JSON_RAW["stop"] == "true" || JSON_RAW["type"] == "message_stop" || \
+           JSON_RAW["type"] == "response.completed"
+}
+
+# How many tokens does the parsed event bring? Of OpenAI-style replies, one for a delta that is not
+# empty, unless a usage beside it says more.
 function tokens_in() {
     if ("token" in JSON_TYPE)
-        return JSON_TYPE["n"] == "number" ? JSON_RAW["n"] + 0 : 1
-    return filled("choices.0.text") || filled("choices.0.delta.content") || \
-           filled("choices.0.delta.reasoning_content") || filled("choices.0.delta.reasoning") || \
-           filled("content") || filled("text") || filled("delta")
+        return JSON_TYPE["n"] == "number" ? believable(JSON_RAW["n"]) : 1
+    if (!(filled("choices.0.text") || filled("choices.0.delta.content") || \
+          filled("choices.0.delta.tool_calls.0.function.arguments") || \
+          filled("content") || filled("text") || filled("delta") || filled("delta.text")))
+        return 0
+    return JSON_TYPE["usage.completion_tokens"] == "number" ? believable(JSON_RAW["usage.completion_tokens"] - told) : 1
+}
+
+# A count of tokens in one event: what cannot be one must not become a billion gaps of 0.
+function believable(n) {
+    return n >= 1 && n <= 65536 ? int(n) : 1
+}
+
+function reasons() {
+    return filled("choices.0.delta.reasoning_content") || filled("choices.0.delta.reasoning") || \
+           filled("delta.thinking")
 }
 
 function filled(path) {

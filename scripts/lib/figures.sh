@@ -12,7 +12,7 @@ measure_gaps() {
 gap_ms() { milliseconds "$(figure "$TMP/gaps" "$1")"; }
 
 say_gaps() {
-    say "$GAPS gaps between $TOKEN_COUNT tokens of 1 request: mean $(gap_ms mean) ms," \
+    say "$GAPS gaps between $(figure "$TMP/figures" counted) tokens of 1 request: mean $(gap_ms mean) ms," \
         "p50 $(gap_ms p50), p90 $(gap_ms p90), p99 $(gap_ms p99), max $(gap_ms max)"
     [ "$GAPS" -ge 100 ] || say "below 100 gaps the p99 is the largest gap"
     say_coalesced

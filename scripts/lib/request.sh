@@ -3,6 +3,8 @@
 # shellcheck shell=sh disable=SC2034,SC2154 # its variables are the callers', and the other way
 
 URL=
+FORMAT=auto          # of the events: see trace_events.awk
+NO_DONE=0
 unset PROMPT         # unset: not given; an empty one is asked for as it is
 TOKENS=
 METHOD=
@@ -18,14 +20,15 @@ CONFIG=         # further lines of curl's configuration
 common_option() {
     case $1 in
         --url | --prompt | --tokens | --out | --unix-socket | --timeout | --keep-trace | \
-            --keep-body | --request | -X | --header | -H | --data | -d)
+            --keep-body | --request | -X | --header | -H | --data | -d | --format | \
+            --bearer-env | --bearer-file)
             need_value "$@"
             USED=2
             ;;
         *) USED=1 ;;
     esac
     case $1 in
-        --url) URL=$2 ;;
+        --url) take_url "$2" ;;
         --prompt) PROMPT=$2 ;;
         --tokens)
             need_number --tokens "$2" 1 100000
@@ -42,9 +45,41 @@ common_option() {
         --request | -X) METHOD=$2 ;;
         --header | -H) config_line header "$2" ;;
         --data | -d) BODY=$2 ;;
+        --bearer-env) bearer_env "$2" ;;
+        --bearer-file) bearer_file "$2" ;;
+        --format)
+            case $2 in auto | json | text) ;; *) usage_error "--format: '$2' is not auto, json or text" ;; esac
+            FORMAT=$2
+            ;;
+        --no-done) NO_DONE=1 ;;
         --help | -h) show_help "$0" ;;
-        *) usage_error "unknown option '$1'" ;;
+        -*) usage_error "unknown option '$1'" ;;
+        *) take_url "$1" ;;
     esac
+}
+
+take_url() {
+    [ -z "$URL" ] || usage_error "two URLs: '$URL' and '$1'"
+    [ -n "$1" ] || usage_error "the URL is empty"
+    URL=$1
+}
+
+# A key comes from the environment or a file, so that neither `ps` nor the shell's history has it.
+bearer_env() {
+    key=$(printenv -- "$1") || usage_error "--bearer-env: there is no variable $1 in the environment"
+    bearer "--bearer-env $1" "$key"
+}
+
+bearer_file() {
+    key=$(head -n 1 -- "$1") || usage_error "--bearer-file: cannot read $1"
+    bearer "--bearer-file $1" "$key"
+}
+
+bearer() {
+    case $2 in
+        '' | *[![:print:]]*) usage_error "$1: its first line is no key" ;;
+    esac
+    config_line header "Authorization: Bearer $2"
 }
 
 # curl's configuration file takes what must not be seen in `ps` (a key in a header, a prompt). In
@@ -86,52 +121,106 @@ config_query() {
 }
 
 # curl_run ARGUMENT...: -q first, so that no ~/.curlrc changes what is measured; UTC, so that no
-# change to summer time falls into the trace; no proxy for this machine.
+# change to summer time falls into the trace; no proxy for this machine. The URL is the caller's.
 curl_run() {
     printf '%s' "$CONFIG" >"$TMP/curlrc"
     TZ=UTC0 exec curl -q -sS -N --noproxy 127.0.0.1,localhost,::1 --globoff -K "$TMP/curlrc" "$@"
 }
 
-# Runs the request to its end: $TMP/trace, $TMP/body, $TMP/events. Returns only if it was a complete
-# stream of tokens; anything else is told in a sentence, and no figure is printed.
+# stream_run FOLDER [CURL ARGUMENT]...: one request to its end. In FOLDER: trace, body, head, curl.err,
+# events. curl's exit status in STATUS.
+stream_run() {
+    folder=$1
+    shift
+    (curl_run --max-time "$TIMEOUT" --trace "$folder/trace" --trace-time -D "$folder/head" \
+        -o "$folder/body" "$@" "$URL") 2>"$folder/curl.err" &
+    CHILD=$!
+    show_progress "$folder/body"
+    STATUS=0
+    wait "$CHILD" || STATUS=$?
+    CHILD=
+    [ -f "$folder/trace" ] || : >"$folder/trace"
+    run_awk json,trace_events -v format="$FORMAT" "$folder/trace" >"$folder/events"
+}
+
+# While curl runs, on a terminal: how long it has been, and how much has come.
+PROGRESS=
+show_progress() {
+    [ -t 2 ] && [ -n "$PROGRESS" ] || return 0
+    started=$(date +%s)
+    while is_child "$CHILD"; do
+        printf '\r%s: %s, %s s, %s bytes \033[K' "$SCRIPT" "$PROGRESS" $(($(date +%s) - started)) \
+            "$(stat -c %s -- "$1" 2>/dev/null || echo 0)" >&2
+        sleep 0.2
+    done
+    printf '\r\033[K' >&2
+}
+
+# Running, and not a zombie that waits to be waited for.
+is_child() {
+    case $(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) in
+        '' | Z | X) return 1 ;;
+    esac
+}
+
+# stream_verdict FOLDER: after stream_run. Nothing if it was a complete stream of tokens; else a
+# sentence, and 1.
+stream_verdict() {
+    if ! reason=$(run_awk json,verdict -v no_done="$NO_DONE" "$1/events"); then
+        case $STATUS in
+            0) ;;
+            28) reason="$reason (given up after $TIMEOUT s, --timeout)" ;;
+            *) reason="$reason ($(curl_error "$1"))" ;;
+        esac
+        case $reason in
+            HTTP*) message=$(json "$1/body" error.message 2>/dev/null) || message=$(head -c 200 "$1/body" 2>/dev/null) || message= ;;
+            *) message= ;;
+        esac
+        # A stranger's text goes to a terminal: no control characters.
+        printf '%s' "$reason${message:+: $message}" | tr '\000-\037\177' '[ *]'
+        return 1
+    fi
+    if [ "$STATUS" -ne 0 ]; then
+        curl_error "$1"
+        return 1
+    fi
+}
+
+# No connection, or none of the request's making: nothing was measured, and nothing will be.
+stream_possible() {
+    case $STATUS in
+        0 | 18 | 28 | 52 | 55 | 56 | 92) ;;     # there was a connection: the trace tells how far it came
+        7) could_not_run "nothing answers at $(shown_url) ($(curl_error "$1"))$(up_hint)" ;;
+        2 | 3 | 26) usage_error "$(curl_error "$1")" ;;
+        *) could_not_run "$(shown_url): $(curl_error "$1")" ;;
+    esac
+}
+
+# Without the query and the user, which may hold a prompt, a key or a password.
+shown_url() { printf '%s' "${URL%%[?#]*}" | sed 's|//[^/@]*@|//|'; }
+
+up_hint() { case $URL in http://127.0.0.1*) echo ": run make up first" ;; esac }
+
+# keep_files FOLDER: what --keep-trace and --keep-body ask for. Of what was sent, the trace keeps the
+# times and sizes alone: the request may hold a key.
+keep_files() {
+    [ -z "$KEEP_TRACE" ] || run_awk trace_public "$1/trace" >"$KEEP_TRACE" || could_not_run "cannot write $KEEP_TRACE"
+    [ -z "$KEEP_BODY" ] || [ ! -f "$1/body" ] || cat -- "$1/body" >"$KEEP_BODY" || could_not_run "cannot write $KEEP_BODY"
+}
+
+# One request to its end, in $TMP. Returns only if it was a complete stream of tokens; anything else
+# is told in a sentence, and no figure is printed.
 measure_stream() {
     need_program curl
-    (curl_run --max-time "$TIMEOUT" --trace "$TMP/trace" --trace-time -o "$TMP/body" "$URL") \
-        2>"$TMP/curl.err" &
-    CHILD=$!
-    status=0
-    wait "$CHILD" || status=$?
-    CHILD=
-    [ -z "$KEEP_TRACE" ] || cat -- "$TMP/trace" >"$KEEP_TRACE" || could_not_run "cannot write $KEEP_TRACE"
-    [ -z "$KEEP_BODY" ] || [ ! -f "$TMP/body" ] || cat -- "$TMP/body" >"$KEEP_BODY" || could_not_run "cannot write $KEEP_BODY"
-
-    case $status in
-        0 | 18 | 28 | 52 | 55 | 56 | 92) ;;     # there was a connection: the trace tells how far it came
-        7) could_not_run "nothing answers at $URL ($(curl_error)): run make up first" ;;
-        2 | 3 | 26) usage_error "$(curl_error)" ;;
-        *) could_not_run "$URL: $(curl_error)" ;;
-    esac
-    run_awk json,trace_events "$TMP/trace" >"$TMP/events"
-    if ! verdict=$(run_awk json,verdict "$TMP/events"); then
-        refuse "$status" "$verdict"
-    fi
-    [ "$status" -eq 0 ] || measured_no "$(curl_error)"
+    PROGRESS="1 request"
+    stream_run "$TMP"
+    keep_files "$TMP"
+    stream_possible "$TMP"
+    verdict=$(stream_verdict "$TMP") || measured_no "no figure: $verdict"
 }
 
-refuse() {
-    case $1 in
-        0) reason=$2 ;;
-        28) reason="$2 (given up after $TIMEOUT s, --timeout)" ;;
-        *) reason="$2 ($(curl_error))" ;;
-    esac
-    case $2 in
-        HTTP*) message=$(json "$TMP/body" error.message 2>/dev/null) || message=$(head -c 200 "$TMP/body" 2>/dev/null) || message= ;;
-        *) message= ;;
-    esac
-    measured_no "no figure: $reason${message:+: $message}"
-}
-
-curl_error() { sed -n '1s/^curl: ([0-9]*) *//p' "$TMP/curl.err"; }
+# curl_error [FOLDER]: what curl said.
+curl_error() { sed -n '1s/^curl: ([0-9]*) *//p' "${1:-$TMP}/curl.err"; }
 
 # emit FILE: the result, to standard output and to --out.
 emit() {

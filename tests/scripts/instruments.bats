@@ -6,30 +6,7 @@
 
 bats_require_minimum_version 1.5.0
 
-setup_file() {
-    export SCRIPTS=$BATS_TEST_DIRNAME/../../scripts
-    python3 "$BATS_TEST_DIRNAME/replies.py" >"$BATS_FILE_TMPDIR/port" 3>&- 4>&- &
-    export REPLIES=$!
-    until [ -s "$BATS_FILE_TMPDIR/port" ]; do
-        kill -0 "$REPLIES" || return 1
-        sleep 0.02
-    done
-    BASE=http://127.0.0.1:$(cat "$BATS_FILE_TMPDIR/port")
-    export BASE
-}
-
-teardown_file() { kill "$REPLIES"; }
-
-setup() {
-    cd "$BATS_TEST_TMPDIR" || return 1
-    export TMPDIR=$BATS_TEST_TMPDIR
-}
-
-# Every test also proves that no temporary folder is left.
-teardown() {
-    run compgen -G "$BATS_TEST_TMPDIR/runnel-*"
-    [ "$status" -eq 1 ]
-}
+load replies.bash
 
 measure() {
     local script=$1
@@ -126,7 +103,7 @@ echoed() { sed -n '1s/^data: //p' body | jq -r '.token | fromjson | '"$1"; }
 }
 
 @test "usage errors are 2, an absent server is 3" {
-    for arguments in "--tokens 1e3" "--tokens" "--tokens 0" "--timeout -1" "--timeout 007" "extra"; do
+    for arguments in "--tokens 1e3" "--tokens" "--tokens 0" "--timeout -1" "--timeout 007" "http://127.0.0.1:1 extra"; do
         # shellcheck disable=SC2086
         measure ttft $arguments
         echo "$arguments: $status $stderr"

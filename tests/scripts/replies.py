@@ -6,6 +6,10 @@
     /refused      400 with a JSON error      /reset      the connection breaks in mid-stream
     /silent       a head, and nothing more   /echo       the request, as the token of an event
     /endless      tokens until the client leaves
+    /words        plain text events, without [DONE]
+    /think        a chat with reasoning, a usage at its end
+    /fickle       whole, cut, whole, cut ... in turns
+    /key          whole for the key `sesame`, else 401; it sets a cookie
 
     /_debug/generated      `cancelled`, with one token more each time that it is asked
     /live                  a record that stays `live`
@@ -50,6 +54,44 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def reply_whole(self, query):
         self.start()
         self.tokens(int(query.get("n", query.get("max_tokens", 30))))
+        self.event("[DONE]")
+
+    def reply_words(self, query):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(b"data: word\n\n") * 12))
+        self.end_headers()
+        for _ in range(12):
+            self.event("word", 0.002)
+
+    def reply_think(self, query):
+        self.start()
+        self.event('{"choices":[{"delta":{"role":"assistant","content":""}}]}', 0.02)
+        for _ in range(3):
+            self.event('{"choices":[{"delta":{"reasoning_content":"hm"}}]}', 0.02)
+        for _ in range(5):
+            self.event('{"choices":[{"delta":{"content":" two words"}}]}', 0.002)
+        self.event('{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":14,'
+                   '"completion_tokens_details":{"reasoning_tokens":4}}}')
+        self.event("[DONE]")
+
+    def reply_fickle(self, query):
+        Handler.asked += 1
+        self.start()
+        self.tokens(5)
+        if Handler.asked % 2:
+            self.event("[DONE]")
+
+    def reply_key(self, query):
+        if self.headers.get("Authorization") != "Bearer sesame":
+            self.start(401, "application/json")
+            self.wfile.write(b'{"error":{"message":"no \x1b[31mkey"}}')
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Set-Cookie", "session=crumbs")
+        self.end_headers()
+        self.tokens(5)
         self.event("[DONE]")
 
     def reply_chat(self, query):

@@ -60,11 +60,13 @@ class Reader:
         fields = {k.strip().lower(): v.strip() for k, v in (line.split(b":", 1) for line in head[1:])}
         self.chunked = fields.get(b"transfer-encoding") == b"chunked"
         self.length = int(fields[b"content-length"]) if b"content-length" in fields else None
-        self.out = ["head\t1000\t%s\t%s" % (head[0].split()[1].decode(), fields.get(b"content-type", b"").decode())]
+        self.out = ["encoding\t" + fields[b"content-encoding"].decode()] if b"content-encoding" in fields else []
+        self.out += ["head\t1000\t%s\t%s" % (head[0].split()[1].decode(), fields.get(b"content-type", b"").decode())]
         self.state, self.size, self.left = "size", b"", 0
         self.line, self.previous, self.first = b"", b"", True
         self.data, self.name = [], b""
         self.reads = self.bytes = self.last = 0
+        self.text, self.told = None, 0
 
     def read(self, us, data):
         self.reads += 1
@@ -114,32 +116,61 @@ class Reader:
     def dispatch(self):
         if self.data:
             data = b"\n".join(self.data)
-            kind, count = self.kind(data)
+            if self.text is None and data != b"[DONE]":
+                self.text = not data.lstrip(b" \t\n").startswith(b"{")
+            events, usage = self.events_of(data)
             for space in b"\t\n\r":
                 data = data.replace(bytes([space]), b" ")
-            self.out.append("event\t%d\t%d\t%s\t%d\t%s" % (
-                self.last, self.reads, kind, count, data.replace(b"\0", b"?").decode("latin-1")))
+            for kind, count in events:
+                self.out.append("event\t%d\t%d\t%s\t%d\t%s" % (
+                    self.last, self.reads, kind, count, data.replace(b"\0", b"?").decode("latin-1")))
+            if usage:
+                self.out.append("usage\t%d\t%d\t%d\t%d" % (self.last, *usage))
         self.data, self.name = [], b""
 
-    def kind(self, data):
+    def events_of(self, data):
+        """([(kind, tokens)], usage or None): one event of the stream, two if its last one has text."""
         if self.name == b"error":
-            return "error", 0
+            return [("error", 0)], None
         if data == b"[DONE]":
-            return "done", 0
+            return [("done", 0)], None
+        if self.text:
+            return [("token", 1) if data else ("other", 0)], None
         try:
             value = json.loads(data.decode("latin-1"), strict=False)
         except ValueError:
-            return "bad", 0
+            return [("bad", 0)], None
         if not isinstance(value, dict):
-            return "other", 0
+            return [("other", 0)], None
         if value.get("error"):
-            return "error", 0
+            return [("error", 0)], None
+        usage = value.get("usage") or {}
+        told, self.told = self.told, usage.get("completion_tokens", self.told)
+        full, thought = self.texts_of(value)
         if "token" in value:
-            return "token", value.get("n", 1)
+            events = [("token", value.get("n", 1))]
+        elif full:
+            events = [("token", max(1, usage.get("completion_tokens", 0) - told))]
+        else:
+            events = [("reasoning" if thought else "other", 0)]
+        if value.get("stop") is True or value.get("type") in ("message_stop", "response.completed"):
+            events = [event for event in events if event[0] == "token"] + [("done", 0)]
+        if "completion_tokens" not in usage:
+            return events, None
+        details = usage.get("completion_tokens_details", {})
+        return events, (self.told, usage.get("prompt_tokens", 0), details.get("reasoning_tokens", 0))
+
+    @staticmethod
+    def texts_of(value):
+        """The text of the answer and the text of a reasoning, in every API that is known."""
         choice = (value.get("choices") or [{}])[0]
         delta = choice.get("delta", {})
-        full = choice.get("text") or delta.get("content") or delta.get("reasoning_content")
-        return ("token", 1) if full else ("other", 0)
+        call = (delta.get("tool_calls") or [{}])[0].get("function", {})
+        own = value.get("delta")
+        own = own if isinstance(own, dict) else {"text": own}
+        return (choice.get("text") or delta.get("content") or call.get("arguments") or value.get("content")
+                or value.get("text") or own.get("text"),
+                delta.get("reasoning_content") or delta.get("reasoning") or own.get("thinking"))
 
     def end(self):
         if self.chunked:
@@ -223,6 +254,7 @@ def cases():
                                         [event(json.dumps({"token": t}).encode()) for t in torture] + [done])))
     yield case("long-event", paced([part for e in (event(token("x y" * 30000)), done) for part in cut_every(chunk(e), 16384)] +
                                    [b"0\r\n\r\n"]))
+    yield from dialects(case, done)
     chat = ['{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}',
             '{"choices":[{"index":0,"delta":{"content":"Hi"}}]}',
             '{"choices":[{"index":0,"delta":{"content":" \\"you\\""}}],"usage":null}',
@@ -242,6 +274,42 @@ def cases():
     yield name, head, reads, start, ("again", moved)
     yield case("status-400", [(2000, b'{"error":{"message":"no"}}')],
                [b"HTTP/1.1 400 Bad Request\r\n", b"Content-Type: application/json\r\n", b"Content-Length: 26\r\n"])
+
+
+def dialects(case, done):
+    """The streams of other servers: what is a token there, and what ends them."""
+    usage = ['{"choices":[{"delta":{"role":"assistant","content":""}}],"usage":{"prompt_tokens":7,"completion_tokens":0}}',
+             '{"choices":[{"delta":{"content":"a b"}}],"usage":{"prompt_tokens":7,"completion_tokens":2}}',
+             '{"choices":[{"delta":{"reasoning_content":"h"}}],"usage":{"completion_tokens":4}}',
+             '{"choices":[{"delta":{"content":" c d e"}}],"usage":{"completion_tokens":7}}',
+             '{"choices":[{"delta":{"content":" f"}}],"usage":{"completion_tokens":7}}',
+             '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":8,"completion_tokens_details":{"reasoning_tokens":2}}}']
+    whole = b"".join(chunked([event(u.encode()) for u in usage] + [done]))
+    for k in range(1, len(whole)):
+        yield case("split-usage-%03d" % k, split_at(whole, k))
+    call = ['{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":""}}]}}]}',
+            '{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\\"a\\""}}]}}]}',
+            '{"choices":[{"delta":{"reasoning":"hm"}}]}']
+    yield case("tool-call", paced(chunked([event(c.encode()) for c in call] + [done])))
+    llama = ['{"index":0,"content":"Hi","tokens":[5],"stop":false}', '{"content":"","stop":false}',
+             '{"content":" you","stop":true,"tokens_predicted":2}']
+    yield case("llama.cpp", paced(chunked([event(c.encode()) for c in llama])))
+    blocks = [b'event: message_start\ndata: {"type":"message_start","message":{"role":"assistant","content":[]}}\n\n',
+              b'event: ping\ndata: {"type": "ping"}\n\n',
+              event(b'{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}'),
+              event(b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}'),
+              event(b'{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}'),
+              b'event: message_stop\ndata: {"type":"message_stop"}\n\n']
+    yield case("message-stop", paced(chunked(blocks)))
+    answer = [event(b'{"type":"response.created","response":{}}'),
+              event(b'{"type":"response.output_text.delta","delta":"Hi"}'),
+              event(b'{"type":"response.completed","response":{}}')]
+    yield case("response-completed", paced(chunked(answer)))
+    words = [event(b"hello"), event(b"42"), event(b'{"token":"not here"}'), event(b'"quoted"'), b"data:\n\n"]
+    yield case("plain-text", paced(chunked(words + [done])))
+    yield case("plain-text-no-done", paced(chunked(words)))
+    yield case("plain-text-close", paced(words), HEAD)
+    yield case("gzip", paced(chunked([b"\x1f\x8b\x08\x00", b"\xca\x4c\x0a\x0d"])), HEAD + CHUNKED + [b"Content-Encoding: gzip\r\n"])
 
 
 def cut_every(data, n):
