@@ -14,6 +14,7 @@ SOCKET=
 TIMEOUT=120
 KEEP_TRACE=
 KEEP_BODY=
+KEEP_EVENTS=
 CONFIG=         # further lines of curl's configuration
 
 # The options of every instrument. `common_option "$@"; shift "$USED"`
@@ -21,7 +22,7 @@ common_option() {
     case $1 in
         --url | --prompt | --tokens | --out | --unix-socket | --timeout | --keep-trace | \
             --keep-body | --request | -X | --header | -H | --data | -d | --format | \
-            --bearer-env | --bearer-file)
+            --bearer-env | --bearer-file | --keep-events)
             need_value "$@"
             USED=2
             ;;
@@ -42,6 +43,7 @@ common_option() {
             ;;
         --keep-trace) KEEP_TRACE=$2 ;;
         --keep-body) KEEP_BODY=$2 ;;
+        --keep-events) KEEP_EVENTS=$2 ;;
         --request | -X) METHOD=$2 ;;
         --header | -H) config_line header "$2" ;;
         --data | -d) BODY=$2 ;;
@@ -201,11 +203,20 @@ shown_url() { printf '%s' "${URL%%[?#]*}" | sed 's|//[^/@]*@|//|'; }
 
 up_hint() { case $URL in http://127.0.0.1*) echo ": run make up first" ;; esac }
 
-# keep_files FOLDER: what --keep-trace and --keep-body ask for. Of what was sent, the trace keeps the
+# keep_files FOLDER: what --keep-trace, --keep-body and --keep-events ask for. Of what was sent, the trace keeps the
 # times and sizes alone: the request may hold a key.
 keep_files() {
     [ -z "$KEEP_TRACE" ] || run_awk trace_public "$1/trace" >"$KEEP_TRACE" || could_not_run "cannot write $KEEP_TRACE"
     [ -z "$KEEP_BODY" ] || [ ! -f "$1/body" ] || cat -- "$1/body" >"$KEEP_BODY" || could_not_run "cannot write $KEEP_BODY"
+    [ -z "$KEEP_EVENTS" ] || events_table "$1/events" >"$KEEP_EVENTS" || could_not_run "cannot write $KEEP_EVENTS"
+}
+
+EVENTS_HEAD=$(printf 'run\tus\tread\tkind\ttokens\tdata')
+
+# events_table FILE: the table that scripts/plot reads, of one request's events.
+events_table() {
+    printf '%s\n' "$EVENTS_HEAD"
+    run_awk event_lines -v run=1 "$1"
 }
 
 # One request to its end, in $TMP. Returns only if it was a complete stream of tokens; anything else
