@@ -55,6 +55,7 @@ static const struct control table[] = {
     {"chunk", KIND_COUNT, AT(chunk), 1, CHUNK_MAX_TOKENS, 0, NULL},
     {"stamps", KIND_SWITCH, AT(stamps), 0, 1, 0, NULL},
     {"ids", KIND_SWITCH, AT(ids), 0, 1, 0, NULL},
+    {"hints", KIND_SWITCH, AT(hints), 0, 1, 0, NULL},
     {"ping_ms", KIND_MS, AT(ping_us), 0, 0, LIMIT(ttft_limit_us), NULL},
     {"fault", KIND_FAULT, AT(fault), 0, 0, 0, NULL},
     {"wire", KIND_CHOICE, AT(wire), 0, 0, 0, wires},
@@ -268,6 +269,7 @@ static struct reading begin(struct controls *controls, const struct config *conf
         .jitter = config->jitter,
         .prefill_us_per_token = config->prefill_us_per_token,
         .chunk = 1,
+        .hints = 1,
     };
     return (struct reading){.controls = controls, .config = config, .problem = problem};
 }

@@ -31,6 +31,7 @@ struct controls {
     uint64_t chunk;
     uint64_t stamps; /* 0 or 1 */
     uint64_t ids;    /* 0 or 1 */
+    uint64_t hints;  /* 0 or 1: the headers that ask proxies to stream */
     int64_t ping_us;
     struct fault fault;
     uint64_t wire; /* an enum sse_wire */

@@ -113,6 +113,8 @@ static int check_controls(const struct controls *controls, struct problem *probl
         param = "wire";
     else if (controls->stamps != 0)
         param = "stamps";
+    else if (controls->hints == 0)
+        param = "hints";
     else if (controls->ids != 0)
         param = "ids";
     else if (controls->ping_us != 0)
@@ -122,7 +124,7 @@ static int check_controls(const struct controls *controls, struct problem *probl
     return problem_set(
         problem, 400, "streams_only", param,
         "%s: what was given exists for streams only; /generate takes the faults "
-        "error@K, reset@K, stall@K:MS and status:CODE, and no wire, stamps, ids or "
+        "error@K, reset@K, stall@K:MS and status:CODE, and no wire, stamps, ids, hints or "
         "ping_ms",
         param);
 }

@@ -55,13 +55,15 @@ int reply_append_head(struct buffer *out, int status, const char *content_type,
                          content_len);
 }
 
-int reply_append_stream_head(struct buffer *out, const char *request_id)
+int reply_append_stream_head(struct buffer *out, const char *request_id, bool hints)
 {
     /* Without the charset some clients read Latin-1, and split lines at the byte 0x85.
      * no-transform keeps compressing proxies out; X-Accel-Buffering turns the buffer of an
      * nginx off. */
     append_common(out, 200, "text/event-stream; charset=utf-8", request_id);
-    buffer_append_text(out, "Cache-Control: no-cache, no-transform\r\nX-Accel-Buffering: no");
+    buffer_append_text(out, hints ? "Cache-Control: no-cache, no-transform\r\n"
+                                    "X-Accel-Buffering: no"
+                                  : "Cache-Control: no-cache");
     /* To a multiple of 8, or libfcgi pads the record: nginx 1.22 takes the padding behind a
      * head for a body that has begun, and keeps the head until there is one. It trims these
      * spaces. */
@@ -122,12 +124,12 @@ void reply_send_problem(struct request *request, const struct problem *problem,
     send_whole(request, &reply);
 }
 
-void reply_send_stream_head(struct request *request)
+void reply_send_stream_head(struct request *request, bool hints)
 {
     struct buffer reply;
 
     buffer_init(&reply, REPLY_MAX_BYTES);
-    reply_append_stream_head(&reply, request_id(request));
+    reply_append_stream_head(&reply, request_id(request), hints);
     send_whole(request, &reply);
 }
 

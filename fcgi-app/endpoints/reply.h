@@ -1,6 +1,7 @@
 #ifndef RUNNEL_ENDPOINTS_REPLY_H
 #define RUNNEL_ENDPOINTS_REPLY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buffer.h"
@@ -19,8 +20,9 @@
 int reply_append_head(struct buffer *out, int status, const char *content_type,
                       size_t content_len, const char *request_id);
 
-/* The head of an event stream. */
-int reply_append_stream_head(struct buffer *out, const char *request_id);
+/* The head of an event stream. With hints, it asks proxies neither to buffer nor to transform.
+ */
+int reply_append_stream_head(struct buffer *out, const char *request_id, bool hints);
 
 /* Head and body of an error. `allow` is for 405, else NULL. */
 int reply_append_problem(struct buffer *out, const struct problem *problem, const char *allow,
@@ -31,7 +33,7 @@ void reply_send(struct request *request, int status, const char *content_type,
                 const struct buffer *body);
 void reply_send_problem(struct request *request, const struct problem *problem,
                         const char *allow);
-void reply_send_stream_head(struct request *request);
+void reply_send_stream_head(struct request *request, bool hints);
 
 /* 204: there is nothing, and there will not be more. */
 void reply_send_nothing(struct request *request);

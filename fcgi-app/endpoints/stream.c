@@ -26,7 +26,7 @@ struct stream {
     struct tokgen tokens;
     char id[LEDGER_ID_MAX_BYTES + 1];
     enum sse_wire wire;
-    bool stamps, ids, tells_count;
+    bool stamps, ids, hints, tells_count;
     struct fault fault;
     bool head_sent;
     /* Wall minus monotonic time when it was accepted: stamps are one clock, whatever is set. */
@@ -41,7 +41,7 @@ static int stream_head(void *context, struct buffer *out)
     if (stream->fault.kind == FAULT_STATUS)
         return 0; /* the end says it */
     stream->head_sent = true;
-    if (reply_append_stream_head(out, stream->id) != 0)
+    if (reply_append_stream_head(out, stream->id, stream->hints) != 0)
         return -1;
     return sse_append_start(out, stream->wire);
 }
@@ -171,6 +171,7 @@ static struct stream *make_stream(const struct controls *controls, struct reques
     stream->wire = (enum sse_wire)controls->wire;
     stream->stamps = controls->stamps != 0;
     stream->ids = controls->ids != 0;
+    stream->hints = controls->hints != 0;
     stream->tells_count = controls->chunk > 1;
     stream->fault = controls->fault;
     stream->wall_offset_us = wall_us - request_arrived_us(request);
@@ -247,7 +248,7 @@ void endpoint_stream(const struct app *app, struct request *request)
             submit_describe_end(&controls.fault, LEDGER_FAILED, &problem);
             reply_send_problem(request, &problem, NULL);
         } else
-            reply_send_stream_head(request);
+            reply_send_stream_head(request, controls.hints != 0);
     }
     controls_free(&controls);
 }

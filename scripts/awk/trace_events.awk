@@ -1,6 +1,6 @@
 # Reads the hex trace of one request (curl --trace FILE --trace-time) and tells what arrived when:
 #
-#     LC_ALL=C awk -f json.awk -f trace_events.awk FILE
+#     LC_ALL=C awk -f json.awk -f trace_clock.awk -f trace_events.awk FILE
 #
 # Output, tab-separated; US is microseconds since the request was sent:
 #
@@ -40,8 +40,6 @@ BEGIN {
     if (format == "")
         format = "auto"
     sent = -1
-    day = 0
-    before = -1
     new_response()
 }
 
@@ -95,11 +93,6 @@ END {
     print "end", micros(last < 0 ? 0 : last - sent), how, reads, bytes, (big line != "" || has_data)
 }
 
-# mawk would print 3e+09 for 50 minutes.
-function micros(t) {
-    return sprintf("%.0f", t)
-}
-
 function new_response() {
     sent = -1
     status = ""
@@ -117,18 +110,6 @@ function new_response() {
     at_start = 1
     spelling = format
     told = 0                        # the last usage.completion_tokens
-}
-
-# Microseconds. curl prints local time without a date: a step back is midnight. The leading 1s:
-# busybox awk takes "08" and "001000" for octal numbers.
-function clock(t,    p, us) {
-    split(t, p, /[:.]/)
-    us = (((("1" p[1]) - 100) * 60 + ("1" p[2]) - 100) * 60 + ("1" p[3]) - 100) * 1000000 + \
-         ("1" substr(p[4] "000000", 1, 6)) - 1000000
-    if (us + day < before)
-        day += 86400 * 1000000
-    before = us + day
-    return before
 }
 
 function text_of(h,    byte, n, i, s) {

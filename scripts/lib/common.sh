@@ -60,8 +60,7 @@ run_awk() {
     programs=$1
     shift
     while [ -n "$programs" ]; do
-        name=${programs##*,}
-        set -- -f "$here/awk/$name.awk" "$@"
+        set -- -f "$here/awk/${programs##*,}.awk" "$@"
         case $programs in
             *,*) programs=${programs%,*} ;;
             *) programs= ;;

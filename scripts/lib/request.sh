@@ -123,10 +123,12 @@ config_query() {
 }
 
 # curl_run ARGUMENT...: -q first, so that no ~/.curlrc changes what is measured; UTC, so that no
-# change to summer time falls into the trace; no proxy for this machine. The URL is the caller's.
+# change to summer time falls into the trace; no proxy for this machine. The URL is the caller's. A
+# configuration file of its own: one in the background may not have read its own yet.
 curl_run() {
-    printf '%s' "$CONFIG" >"$TMP/curlrc"
-    TZ=UTC0 exec curl -q -sS -N --noproxy 127.0.0.1,localhost,::1 --globoff -K "$TMP/curlrc" "$@"
+    curlrc=$(mktemp "$TMP/curlrc.XXXXXX")
+    printf '%s' "$CONFIG" >"$curlrc"
+    TZ=UTC0 exec curl -q -sS -N --noproxy 127.0.0.1,localhost,::1 --globoff -K "$curlrc" "$@"
 }
 
 # stream_run FOLDER [CURL ARGUMENT]...: one request to its end. In FOLDER: trace, body, head, curl.err,
@@ -142,7 +144,7 @@ stream_run() {
     wait "$CHILD" || STATUS=$?
     CHILD=
     [ -f "$folder/trace" ] || : >"$folder/trace"
-    run_awk json,trace_events -v format="$FORMAT" "$folder/trace" >"$folder/events"
+    run_awk json,trace_clock,trace_events -v format="$FORMAT" "$folder/trace" >"$folder/events"
 }
 
 # While curl runs, on a terminal: how long it has been, and how much has come.

@@ -360,6 +360,19 @@ body_of() {
     [ "$(grep -ci '^status:' head || true)" = 0 ]
 }
 
+@test "hints=0: the head does not ask proxies for anything, and still comes at once" {
+    ask '/stream?prompt=hello&max_tokens=2&hints=0'
+    [ "$(header cache-control)" = no-cache ]
+    [ -z "$(header x-accel-buffering)" ]
+    [ "$(grep -c '^data:' body)" = 3 ]
+    ask '/stream?prompt=hello&max_tokens=2&hints=0' -I
+    [ "$(header cache-control)" = no-cache ]
+    [ "$(curl -sN --unix-socket "$HTTP_SOCKET" -o body -w '%{time_starttransfer} %{time_total}\n' \
+        'http://localhost/stream?prompt=a&max_tokens=2&ttft_ms=400&hints=0' | awk '{ print ($1 < $2 / 2) }')" = 1 ]
+    ask /generate -H 'Content-Type: application/json' -d '{"prompt":"a","hints":0}'
+    is_error 400
+}
+
 @test "X-Request-Id: a good one is echoed, on errors too, any other is replaced" {
     longest=$(head -c 64 /dev/zero | tr '\0' z)
     for id in a 0 a.b-c_D "$longest"; do

@@ -20,7 +20,7 @@ program() {
 
 # digest AWK TRACE: all that the instruments read in a trace.
 digest() {
-    program "$1" json,trace_events "$2" >"$BATS_TEST_TMPDIR/events"
+    program "$1" json,trace_clock,trace_events "$2" >"$BATS_TEST_TMPDIR/events"
     cat "$BATS_TEST_TMPDIR/events"
     echo "verdict: $(program "$1" json,verdict "$BATS_TEST_TMPDIR/events" || echo "exit $?")"
     program "$1" figures "$BATS_TEST_TMPDIR/events"

@@ -19,7 +19,7 @@ made_traces_read_by() {
     local trace count=0
 
     for trace in "$BATS_FILE_TMPDIR"/made/*.trace; do
-        program "$1" json,trace_events "$trace" >"$BATS_TEST_TMPDIR/out"
+        program "$1" json,trace_clock,trace_events "$trace" >"$BATS_TEST_TMPDIR/out"
         same "$1: $trace" "${trace%.trace}.expected" "$BATS_TEST_TMPDIR/out"
         count=$((count + 1))
     done
@@ -55,7 +55,7 @@ made_traces_read_by() {
 
     for awk in "${AWKS[@]}"; do
         # shellcheck disable=SC2086 # the name may be two words
-        timeout 10 $awk -f "$PROGRAMS/json.awk" -f "$PROGRAMS/trace_events.awk" \
+        timeout 10 $awk -f "$PROGRAMS/json.awk" -f "$PROGRAMS/trace_clock.awk" -f "$PROGRAMS/trace_events.awk" \
             "$BATS_FILE_TMPDIR/made/many-10000.trace" >"$BATS_TEST_TMPDIR/out"
         [ "$(grep -c -P '^event\t.*\ttoken\t' "$BATS_TEST_TMPDIR/out")" -eq 10000 ]
     done
@@ -68,7 +68,7 @@ made_traces_read_by() {
     # The last chunk is "0 CRLF CRLF": without it the body has no end, though [DONE] has been seen.
     for ((n = 1; n < last - 2; n++)); do
         head -n "$n" "$trace" >"$BATS_TEST_TMPDIR/cut"
-        program mawk json,trace_events "$BATS_TEST_TMPDIR/cut" >"$BATS_TEST_TMPDIR/events"
+        program mawk json,trace_clock,trace_events "$BATS_TEST_TMPDIR/cut" >"$BATS_TEST_TMPDIR/events"
         run program mawk json,verdict "$BATS_TEST_TMPDIR/events"
         [ "$status" -eq 1 ]
         [ -n "$output" ]
@@ -80,7 +80,7 @@ verdict_is() {
     local awk
 
     for awk in "${AWKS[@]}"; do
-        run program "$awk" json,verdict <(program "$awk" json,trace_events "$BATS_FILE_TMPDIR/made/$2.trace")
+        run program "$awk" json,verdict <(program "$awk" json,trace_clock,trace_events "$BATS_FILE_TMPDIR/made/$2.trace")
         echo "$awk, $2: $output"
         [ "$output" = "$1" ]
         [ "$status" -eq "$([ -z "$1" ] && echo 0 || echo 1)" ]

@@ -1,0 +1,155 @@
+# What can be asked of a path to a server that is no runnel: it tells neither when it sent a token nor
+# how many it made. Sourced after probes.sh.
+# shellcheck shell=sh disable=SC2030,SC2031,SC2034,SC2154 # subshells on purpose; its variables are the callers', and the other way
+
+# is_runnel: do its events carry stamps? The first reply stays in $TMP/first.
+is_runnel() {
+    probe first "max_tokens=2&ttft_ms=0&itl_ms=0&stamps=1"
+    status=$(sed -n 's/^head	[0-9]*	\([0-9]*\).*/\1/p' "$TMP/first/events" | tail -n 1)
+    stream_possible "$TMP/first"
+    grep -q '"t_us":' "$TMP/first/events" 2>/dev/null
+}
+
+# Where does the ledger answer?
+find_ledger() {
+    if [ -n "$ORIGIN_URL" ]; then
+        LEDGER_URL=$ORIGIN_URL/_debug/generated
+        ledger_ask || could_not_run "--origin: no ledger at $LEDGER_URL ($(curl_error)): is it a runnel, and may this machine ask it?"
+        return
+    fi
+    LEDGER_URL=$(url_origin "$BASE_URL")/_debug/generated
+    LEDGER_SOCKET=$SOCKET
+    if ! ledger_ask || ! record total >/dev/null 2>&1; then
+        LEDGER_URL=
+    fi
+}
+
+# One stream as it was asked for; with --origin, the same without the path.
+ask_any_stream() {
+    mkdir -p "$TMP/stream" "$TMP/first"
+    PROGRESS="the stream"
+    stream_run "$TMP/stream"
+    cp "$TMP/stream/head" "$TMP/first/head" 2>/dev/null || :
+    stream_possible "$TMP/stream"
+    if ! stream_verdict "$TMP/stream" >"$TMP/stream/verdict"; then
+        case $(why stream) in
+            HTTP* | 'the reply is'* | 'there was no'*) could_not_run "$SHOWN_URL: nothing to examine: $(why stream)" ;;
+        esac
+    fi
+    introduce "another server than runnel, which tells neither when it sent a token nor how many it made"
+    if ! whole stream; then
+        finding fault cut stream "the stream did not come whole: $(why stream)"
+        return
+    fi
+    analyse stream 5000
+    pairs=$(($(of stream events) - 1))
+    put ttft_ms "$(ms_of stream first_us)"
+    put gap_p50_ms "$(ms_of stream gap_us_p50)"
+    [ "$pairs" -lt 1 ] || put coalesced_percent "$(milliseconds $(($(of stream coalesced) * 100000 / pairs)))"
+    if [ -n "$ORIGIN_URL" ]; then
+        compare_with_origin
+    else
+        judge_arrivals
+    fi
+}
+
+all_at_once() { [ $(($(of "$1" arrived_us) * 10)) -lt "$(of "$1" first_us)" ] && [ "$(of "$1" bursts)" -le 3 ]; }
+
+judge_arrivals() {
+    n=$(of stream events)
+    if [ "$n" -lt 10 ]; then
+        finding note stream stream "$n token events are too few to tell: ask for more tokens"
+    elif all_at_once stream; then
+        put stream whole
+        finding fault buffered stream "$n token events arrived within $(ms_of stream arrived_us) ms, $(ms_of stream first_us) ms after the request: the path buffers, or the server does not stream. --origin tells which"
+    elif [ $(($(of stream coalesced) * 4)) -gt "$n" ]; then
+        put stream coalesced
+        finding fault coalesced stream "$(of stream coalesced) of $n token events arrived in the same read as the one before, in bursts of $(of stream burst_events_p50) every $(ms_of stream interval_us_p50) ms: the path coalesces, or the server sends several at once. --origin tells which"
+    else
+        put stream clean
+        finding ok stream stream "$n token events arrived over $(ms_of stream arrived_us) ms, the first after $(ms_of stream first_us) ms; gaps p50 $(ms_of stream gap_us_p50) ms, max $(ms_of stream gap_us_max) ms"
+    fi
+}
+
+compare_with_origin() {
+    mkdir -p "$TMP/direct"
+    (
+        rest=${BASE_URL#*://}
+        URL=$ORIGIN_URL/${rest#*/}
+        SOCKET=
+        CONFIG=$CONFIG_WITHOUT_SOCKET$ORIGIN_CONFIG
+        stream_run "$TMP/direct"
+        stream_verdict "$TMP/direct" >"$TMP/direct/verdict"
+    ) || could_not_run "--origin: the same request there: $(why direct)"
+    analyse direct 5000
+    put direct_ttft_ms "$(ms_of direct first_us)"
+    put direct_gap_p50_ms "$(ms_of direct gap_us_p50)"
+    evidence="through the path $(of stream events) token events in $(of stream bursts) bursts over $(ms_of stream arrived_us) ms, the first after $(ms_of stream first_us) ms; at the origin $(of direct events) in $(of direct bursts) bursts over $(ms_of direct arrived_us) ms, the first after $(ms_of direct first_us) ms"
+    if all_at_once direct; then
+        finding note stream stream "the server itself sends all at once: nothing can be said of the path ($evidence)"
+    elif all_at_once stream; then
+        put stream whole
+        finding fault buffered stream "$evidence: the path holds tokens back until the end"
+    elif [ $(($(of stream bursts) * 3)) -lt $(($(of direct bursts) * 2)) ]; then
+        put stream coalesced
+        finding fault coalesced stream "$evidence: the path puts tokens together"
+    else
+        put stream clean
+        finding ok stream stream "$evidence"
+    fi
+}
+
+ask_any_compression() {
+    mkdir -p "$TMP/gzip"
+    stream_run "$TMP/gzip" -H "Accept-Encoding: gzip, deflate, br, zstd"
+    encoding=$(header gzip content-encoding)
+    put compressed "${encoding:-none}"
+    [ -n "$encoding" ] || {
+        finding ok compressed compression "none, though gzip, deflate, br and zstd were offered"
+        return
+    }
+    run_awk trace_clock,trace_reads "$TMP/gzip/trace" >"$TMP/gzip/reads"
+    reads=$(wc -l <"$TMP/gzip/reads")
+    if [ $((reads * 2)) -lt "$(of stream bursts)" ]; then
+        finding fault compressed compression "$encoding: $reads reads instead of $(of stream bursts): the compressor holds tokens back"
+    else
+        finding limit compressed compression "$encoding, in $reads reads: flushed as it goes, at the cost of processor time"
+    fi
+}
+
+# The gauges of running requests that servers are known to have.
+GAUGES='vllm:num_requests_running sglang:num_running_reqs llamacpp:requests_processing tgi_batch_current_size runnel_num_requests_running'
+
+running() {
+    (
+        CONFIG=$ORIGIN_CONFIG
+        curl_run -f --max-time 5 "$METRICS_URL"
+    ) 2>/dev/null | run_awk gauge -v names="$GAUGES"
+}
+
+# Without a ledger, the server's gauge of running requests tells when the generation ended.
+ask_any_abort() {
+    METRICS_URL=${ORIGIN_URL:-$(url_origin "$BASE_URL")}/metrics
+    if ! before=$(running); then
+        finding note abort abort "not known: this server tells no request's count of tokens, and $METRICS_URL has none of the gauges $GAUGES"
+        return
+    fi
+    open_stream "$(new_id)"
+    take_events 2 <"$TMP/stream"
+    leave
+    left_ms=$(now_ms)
+    [ "$taken" -eq 2 ] || {
+        finding note abort abort "not known: the stream had ended before its client left"
+        return
+    }
+    while now=$(running) && [ "$now" -gt "$before" ] && [ $(($(now_ms) - left_ms)) -lt "$(of stream last_us)" ]; do
+        sleep 0.05
+    done
+    noticed_ms=$(($(now_ms) - left_ms))
+    put abort_decode_ms "$noticed_ms"
+    if [ $((noticed_ms * 1000 * 2)) -ge $(($(of stream last_us) - $(of stream first_us))) ]; then
+        finding fault abort abort "the running requests were $now again only $noticed_ms ms after the client had gone; a whole stream takes $(ms_of stream last_us) ms"
+    else
+        finding ok abort abort "the running requests were $now again $noticed_ms ms after the client had gone"
+    fi
+}
