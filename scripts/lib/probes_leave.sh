@@ -47,6 +47,8 @@ wait_generated() {
     done
 }
 
+more_tokens() { if [ "$1" -eq 1 ]; then echo "1 more token"; else echo "$1 more tokens"; fi; }
+
 now_ms() { date +%s%3N; }
 
 ask_aborts() {
@@ -58,9 +60,9 @@ ask_aborts() {
     tokens=$((ABORT_WAIT_MS / SLOW_ITL_MS))
     abort_probe decode "max_tokens=$tokens&ttft_ms=50&itl_ms=$SLOW_ITL_MS" 5
     judge_decode
-    abort_probe gap "max_tokens=10&ttft_ms=50&itl_ms=20&fault=stall@5:4000" 5
+    abort_probe gap "max_tokens=100&ttft_ms=50&itl_ms=$SLOW_ITL_MS&fault=stall@5:4000" 5
     judge_silent gap "a silence of 4 s after 5 tokens"
-    abort_probe prefill "max_tokens=10&ttft_ms=4000&itl_ms=20" 0
+    abort_probe prefill "max_tokens=100&ttft_ms=4000&itl_ms=$SLOW_ITL_MS" 0
     judge_silent prefill "a prefill of 4 s"
 }
 
@@ -71,14 +73,14 @@ judge_decode() {
         '') finding note abort "abort in decode" "not known: the ledger has no request with our X-Request-Id; the path must pass it on" ;;
         cancelled | failed)
             if [ "$extra" -gt 10 ]; then
-                finding fault abort "abort in decode" "noticed only after $extra more tokens, $noticed_ms ms after the client had gone"
+                finding fault abort "abort in decode" "noticed only after $(more_tokens $extra), $noticed_ms ms after the client had gone"
             elif [ "$extra" -le 1 ]; then
-                finding ok abort "abort in decode" "$outcome with $extra more tokens, within $noticed_ms ms ($(record detected_by))"
+                finding ok abort "abort in decode" "$outcome with $(more_tokens $extra), within $noticed_ms ms ($(record detected_by))"
             else
-                finding limit abort-late "abort in decode" "$outcome after $extra more tokens, $noticed_ms ms after the client had gone ($(record detected_by))"
+                finding limit abort-late "abort in decode" "$outcome after $(more_tokens $extra), $noticed_ms ms after the client had gone ($(record detected_by))"
             fi
             ;;
-        *) finding fault abort "abort in decode" "never noticed: the outcome is $outcome, with $extra more tokens for nobody" ;;
+        *) finding fault abort "abort in decode" "never noticed: the outcome is $outcome, with $(more_tokens $extra) for nobody" ;;
     esac
 }
 
@@ -89,11 +91,13 @@ judge_silent() {
         cancelled | failed)
             if [ "$noticed_ms" -lt 3000 ]; then
                 finding ok abort "abort in $1" "$outcome within $noticed_ms ms, in $2"
+            elif [ "$extra" -gt 10 ]; then
+                finding fault abort "abort in $1" "noticed only after $(more_tokens $extra), $noticed_ms ms after the client had gone, in $2"
             else
-                finding limit abort-late "abort in $1" "noticed only with the next token, $noticed_ms ms after the client had gone, in $2"
+                finding limit abort-late "abort in $1" "noticed only when tokens came again ($(more_tokens $extra)), $noticed_ms ms after the client had gone, in $2"
             fi
             ;;
-        *) finding fault abort "abort in $1" "never noticed: the outcome is $outcome, with $extra more tokens, for a client that left in $2" ;;
+        *) finding fault abort "abort in $1" "never noticed: the outcome is $outcome, with $(more_tokens $extra), for a client that left in $2" ;;
     esac
 }
 

@@ -148,7 +148,7 @@ END
     path late "s|listen unix:late.sock;|&listen 127.0.0.1:$(free_port);|" 's|fastcgi_ignore_client_abort off;|fastcgi_ignore_client_abort on;|'
     doctor late --ask abort
     [ "$status" -eq 0 ]
-    [[ "$(one_line)" =~ "limit abort in gap "[^.]*"noticed only with the next token" ]]
+    [[ "$(one_line)" =~ "limit abort in gap "[^.]*"noticed only when tokens came again" ]]
 }
 
 @test "a client that reads nothing: sndbuf says how much is generated for it" {
