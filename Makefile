@@ -109,6 +109,10 @@ clients: all
 storm: all
 	@tests/run storm
 
+proxies: all
+	@tests/proxies/setup
+	@tests/run proxies
+
 check: all sanitized
 	@tests/run lint unit tsan scripts
 
@@ -152,11 +156,11 @@ help:
 	@echo 'make up, down     start and stop nginx and the responder on 127.0.0.1:8170'
 	@echo 'make check        everything but the integration suite'
 	@echo 'make test-all     what takes longer: the suites under sanitizers, clients, the abort storm'
-	@echo 'make lint, unit, scripts-test, integration, clients, storm'
+	@echo 'make lint, unit, scripts-test, integration, clients, storm, proxies'
 	@echo 'make asan, tsan   the same binaries under sanitizers, in build/asan and build/tsan'
 	@echo 'make format, install, clean'
 
 .PHONY: all unit-binaries lab test test-all deps deps-test up down check lint unit scripts-test \
-        integration clients storm asan tsan sanitized format install clean help
+        integration clients storm proxies asan tsan sanitized format install clean help
 .SECONDARY:
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
