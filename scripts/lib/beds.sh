@@ -14,7 +14,7 @@
 BEDS=$ROOT/tests/proxies
 SERVERS=$ROOT/build/proxies/root        # where tests/proxies/setup has unpacked them
 FIRST_PORT=${RUNNEL_PROXIES_PORT:-18300}
-READY_S=${RUNNEL_READY_S:-10}
+READY_S=${RUNNEL_READY_S:-30}             # Varnish compiles its configuration
 
 # --- which ---
 
@@ -72,7 +72,8 @@ next_port() {
     while [ "$tries" -lt 100 ]; do
         tries=$((tries + 1))
         PORT=$((FIRST_PORT + (PORT - FIRST_PORT + 1) % 100))
-        listener=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | run_awk listener -v port="$(printf '%04X' "$PORT")")
+        listener=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
+            run_awk listener -v port="$(printf '%04X' "$PORT")")
         [ -n "$listener" ] || return 0
     done
     could_not_run "ports $FIRST_PORT to $((FIRST_PORT + 99)) are all taken: set RUNNEL_PROXIES_PORT"
@@ -167,9 +168,14 @@ bed_is_up() {
         answers "$(figure "$BED/answer" url)" && answers "$(figure "$BED/answer" side_door)"
 }
 
+origin_up() {
+    RUNNEL_PREFIX=$BED/origin RUNNEL_PORT=$ORIGIN_PORT "$ROOT/scripts/up" -- "$@" >"$BED/origin.out" 2>&1 9>&-
+}
+
 # A responder keeps the options that it was started with: others are an error.
 same_options() {
-    RUNNEL_PREFIX=$BED/origin RUNNEL_PORT=$(cat "$BED/origin/port") "$ROOT/scripts/up" -- "$@" >"$BED/origin.out" 2>&1 9>&- || {
+    ORIGIN_PORT=$(cat "$BED/origin/port")
+    origin_up "$@" || {
         cat "$BED/origin.out" >&2
         could_not_run "$NAME/$VARIANT is already up: run scripts/proxies down $NAME/$VARIANT first"
     }
@@ -207,7 +213,7 @@ wait_ready() {
         done <"$BED/servers"
         [ "$(date +%s)" -le "$end" ] || {
             log_tails
-            could_not_run "$NAME/$VARIANT: http://127.0.0.1:$PORT/stream did not reach the responder in $READY_S s"
+            could_not_run "$NAME/$VARIANT: in $READY_S s no request came through to the responder"
         }
         sleep 0.05
     done
@@ -217,7 +223,7 @@ start_origin() {
     until
         next_port
         ORIGIN_PORT=$PORT
-        RUNNEL_PREFIX=$BED/origin RUNNEL_PORT=$ORIGIN_PORT "$ROOT/scripts/up" -- "$@" >"$BED/origin.out" 2>&1 9>&-
+        origin_up "$@"
     do
         grep -q "port $ORIGIN_PORT .* is taken" "$BED/origin.out" || port_was_taken "$BED/origin.out" || {
             cat "$BED/origin.out" >&2
@@ -266,7 +272,8 @@ stop_servers() {
         kill -s "$STOP" "$pid" 2>/dev/null || :
     done
     # shellcheck disable=SC2086 # pids
-    wait_gone 50 $pids || end_processes 20 $pids || could_not_run "$NAME/$VARIANT: processes $pids could not be stopped"
+    wait_gone 50 $pids || end_processes 20 $pids ||
+        could_not_run "$NAME/$VARIANT: processes $pids could not be stopped"
     strays=$(session_pids)
     # shellcheck disable=SC2086
     end_processes 20 $strays || could_not_run "$NAME/$VARIANT: processes $strays could not be stopped"

@@ -29,7 +29,7 @@ finished=
 clean_up() {
     if [ -z "$finished" ]; then
         scripts/proxies down --keep || :
-        echo "# kept: $trash"
+        echo "# kept: $trash" >&2
     else
         rm -rf "$trash"
     fi
@@ -50,7 +50,7 @@ ledger_knows() { # URL
     end=$(($(date +%s) + 5))
     until
         get ledger "$1" &&
-            grep -q "\"requested\":$tokens,\"generated\":$tokens,\"delivered\":$tokens,.*\"outcome\":\"done\"" "$trash/ledger"
+            grep -q "\"generated\":$tokens,\"delivered\":$tokens,.*\"outcome\":\"done\"" "$trash/ledger"
     do
         [ "$(date +%s)" -le "$end" ] || return 1
         sleep 0.05
@@ -67,7 +67,8 @@ problems_of_stream() {
     [ "$got" = '200 text/event-stream; charset=utf-8' ] || echo "the head says $got"
     ledger_knows "$side_door/_debug/generated?id=$id" || echo "the ledger says $(cat "$trash/ledger")"
     "$gen" --prompt hello --tokens $tokens --format text >"$trash/expected.text"
-    ${RUNNEL_AWK:-awk} -f scripts/awk/json.awk -f scripts/awk/stream_text.awk "$trash/stream" >"$trash/stream.text" ||
+    ${RUNNEL_AWK:-awk} -f scripts/awk/json.awk -f scripts/awk/stream_text.awk "$trash/stream" \
+        >"$trash/stream.text" ||
         echo 'an event of the stream cannot be read'
     cmp "$trash/expected.text" "$trash/stream.text" 2>&1 || echo 'its text is not what gen prints'
     [ "$(tail -n 2 "$trash/stream")" = 'data: [DONE]' ] || echo 'it does not end with [DONE]'
@@ -82,8 +83,9 @@ problems_of_down() {
     scripts/proxies down "$1" 2>&1 || echo "down: exit status $?"
     [ ! -e "$RUNNEL_PROXIES" ] || find "$RUNNEL_PROXIES" | sed 's/^/left: /'
     for entry in /proc/[0-9]*; do
-        case $(readlink "$entry/cwd" 2>/dev/null)$(tr '\0' ' ' 2>/dev/null <"$entry/cmdline") in
-        *"$RUNNEL_PROXIES"*) echo "still running: ${entry#/proc/} $(tr '\0' ' ' 2>/dev/null <"$entry/cmdline")" ;;
+        command=$(tr '\0' ' ' 2>/dev/null <"$entry/cmdline") || :
+        case $(readlink "$entry/cwd" 2>/dev/null)$command in
+        *"$RUNNEL_PROXIES"*) echo "still running: ${entry#/proc/} $command" ;;
         esac
     done
 }
@@ -94,10 +96,13 @@ for bed in "$@"; do
     if problems=$(scripts/proxies up "$bed" 2>&1 >"$trash/answer"); then
         problems=$(problems_of_stream)
     fi
-    # A bed that failed is kept, with its logs.
+    # A bed that failed is kept, with its logs, and out of the way of the others.
     if [ -n "$problems" ]; then
         check "$bed serves a stream whole" "$problems"
         scripts/proxies down --keep "$bed" 2>/dev/null || :
+        mkdir -p "$trash/failed/${bed%/*}"
+        mv "$RUNNEL_PROXIES/$bed" "$trash/failed/$bed"
+        scripts/proxies down
         continue
     fi
     check "$bed serves a stream whole, and leaves nothing behind" "$(problems_of_down "$bed")"
