@@ -32,7 +32,7 @@ static int whole_head(void *context, struct buffer *out)
     return 0;
 }
 
-static int whole_tokens(void *context, struct buffer *out, const struct token_span *span)
+static int whole_tokens(void *context, struct buffer *out, struct token_span *span)
 {
     struct whole *whole = context;
     char token[TOKGEN_TOKEN_MAX_BYTES];

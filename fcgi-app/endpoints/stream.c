@@ -90,7 +90,7 @@ static bool hits(const struct stream *stream, enum fault_kind kind,
            stream->fault.token < span->first + span->count;
 }
 
-static int stream_tokens(void *context, struct buffer *out, const struct token_span *span)
+static int stream_tokens(void *context, struct buffer *out, struct token_span *span)
 {
     struct stream *stream = context;
     char id[24];

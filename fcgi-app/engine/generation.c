@@ -58,7 +58,7 @@ static enum generation_step lose(struct generation *generation,
         return finish(generation, context, LEDGER_CANCELLED, LEDGER_BY_WRITE, now_us);
     generation->lost = true;
     buffer_free(&generation->pending);
-    ledger_settle_held(context->ledger, &generation->ledger, false);
+    ledger_settle_held(context->ledger, &generation->ledger, 0, false);
     return STEP_WAIT;
 }
 
@@ -96,7 +96,7 @@ static enum generation_step send_pending(struct generation *generation,
     generation->is_head_pending = false;
     buffer_free(pending); /* most streams need it once, for their head */
     if (!ending)
-        ledger_settle_held(context->ledger, &generation->ledger, true);
+        ledger_settle_held(context->ledger, &generation->ledger, generation->kept, true);
     return STEP_WAIT;
 }
 
@@ -121,7 +121,7 @@ static enum generation_step end_reply(struct generation *generation,
     if (generation->sink.ops->end(generation->sink.context) != 0)
         return finish(generation, context, LEDGER_CANCELLED, LEDGER_BY_WRITE, now_us);
     if (generation->ending == LEDGER_DONE)
-        ledger_settle_held(context->ledger, &generation->ledger, true);
+        ledger_settle_held(context->ledger, &generation->ledger, 0, true);
     return finish(generation, context, generation->ending, LEDGER_NOT_DETECTED, now_us);
 }
 
@@ -130,10 +130,15 @@ static uint64_t next_index(const struct generation *generation)
     return generation->plan.first + generation->ledger.generated;
 }
 
+static uint64_t tokens_left(const struct generation *generation)
+{
+    return generation->stopped ? 0
+                               : generation->ledger.requested - generation->ledger.generated;
+}
+
 /* The next event's tokens: a chunk, but for the end and for a fault that must hit its token. */
 static struct token_span next_span(const struct generation *generation, int64_t now_us)
 {
-    const struct ledger_request *ledger = &generation->ledger;
     const struct fault *fault = &generation->plan.fault;
     struct token_span span = {.first = next_index(generation),
                               .count = generation->plan.chunk,
@@ -142,8 +147,8 @@ static struct token_span next_span(const struct generation *generation, int64_t 
     bool stops = fault->kind == FAULT_ERROR || fault->kind == FAULT_RESET ||
                  fault->kind == FAULT_EOF || fault->kind == FAULT_STALL;
 
-    if (span.count > ledger->requested - ledger->generated)
-        span.count = ledger->requested - ledger->generated;
+    if (span.count > tokens_left(generation))
+        span.count = tokens_left(generation);
     if (stops && fault->token > span.first && span.count > fault->token - span.first)
         span.count = fault->token - span.first;
     return span;
@@ -169,7 +174,7 @@ static void count_tokens(struct generation *generation,
 /* Make the tokens of `span` and send them. STEP_WAIT when that went well. */
 static enum generation_step make_tokens(struct generation *generation,
                                         const struct generation_context *context,
-                                        const struct token_span *span)
+                                        struct token_span *span)
 {
     struct buffer *out = context->scratch;
     const struct sink *sink = &generation->sink;
@@ -177,10 +182,13 @@ static enum generation_step make_tokens(struct generation *generation,
     buffer_reset(out);
     if (generation->encoder.ops->tokens(generation->encoder.context, out, span) != 0)
         return close_reply(generation, context, LEDGER_FAILED, span->now_us);
+    generation->stopped = span->stops;
+    generation->kept = span->kept;
     if (generation->lost) {
         count_tokens(generation, context, span, LEDGER_TOKENS_DISCARDED);
     } else if (out->len == 0) {
         count_tokens(generation, context, span, LEDGER_TOKENS_HELD);
+        return STEP_WAIT; /* and nothing was sent: a ping may be due */
     } else if (out->len > SINK_WRITE_MAX_BYTES || generation->plan.piece_bytes > 0) {
         count_tokens(generation, context, span, LEDGER_TOKENS_HELD);
         buffer_append(&generation->pending, out->data, out->len);
@@ -190,8 +198,9 @@ static enum generation_step make_tokens(struct generation *generation,
         count_tokens(generation, context, span, LEDGER_TOKENS_DISCARDED);
         return lose(generation, context, span->now_us);
     } else {
-        count_tokens(generation, context, span, LEDGER_TOKENS_DELIVERED);
-        ledger_settle_held(context->ledger, &generation->ledger, true);
+        count_tokens(generation, context, span,
+                     span->kept == 0 ? LEDGER_TOKENS_DELIVERED : LEDGER_TOKENS_HELD);
+        ledger_settle_held(context->ledger, &generation->ledger, span->kept, true);
     }
     generation->last_sent_us = span->now_us;
     return STEP_WAIT;
@@ -263,7 +272,6 @@ enum generation_step generation_step(struct generation *generation,
                                      const struct generation_context *context, int64_t now_us)
 {
     enum generation_step step = STEP_WAIT;
-    const struct ledger_request *ledger = &generation->ledger;
 
     if (generation->pending.len > 0)
         step = send_pending(generation, context, now_us);
@@ -271,7 +279,7 @@ enum generation_step generation_step(struct generation *generation,
         return step;
     if (generation->ending != LEDGER_LIVE)
         return end_reply(generation, context, now_us);
-    if (now_us >= generation->due_us) {
+    if (now_us >= generation->due_us && !generation->stopped) {
         step = commit_fault(generation, context, now_us);
         if (step != STEP_WAIT)
             return step;
@@ -287,10 +295,10 @@ enum generation_step generation_step(struct generation *generation,
     if (step == STEP_ENDED || step == STEP_SLOTLESS)
         return step;
     /* Blocked or not, the tokens are made; what comes next has its time. */
-    for (uint64_t i = 1; i <= span.count && ledger->generated < ledger->requested; i++)
+    for (uint64_t i = 1; i <= span.count && tokens_left(generation) > 0; i++)
         generation->due_us +=
             timing_gap_us(&generation->plan.timing, span.first + i, context->running);
-    if (step == STEP_WAIT && ledger->generated == ledger->requested)
+    if (step == STEP_WAIT && tokens_left(generation) == 0)
         return close_reply(generation, context, LEDGER_DONE, now_us);
     return step;
 }

@@ -52,17 +52,22 @@ struct token_span {
     uint64_t first; /* index of the first, from 0 over all connections of a resumed stream */
     uint64_t count;
     int64_t due_us, now_us; /* monotonic */
+
+    /* The encoder's answer. Left as it is: all were taken, and nothing is kept back. */
+    bool stops;    /* the reply ends with the last of these; `count` may have been lowered */
+    uint64_t kept; /* tokens, the latest, that no byte was appended for, nor will be for now */
 };
 
 /*
  * What the bytes are. Each appends to `out` and returns 0, or -1 when it cannot, which fails
  * the request. A reply in one piece appends nothing before `end`; what it keeps meanwhile is
- * its own.
+ * its own. A stream may keep tokens back until it knows more (a stop sequence may be
+ * beginning).
  */
 struct encoder_ops {
     /* Sent when the request has been accepted. */
     int (*head)(void *context, struct buffer *out);
-    int (*tokens)(void *context, struct buffer *out, const struct token_span *span);
+    int (*tokens)(void *context, struct buffer *out, struct token_span *span);
     /* A sign of life that carries nothing; NULL where there is none. */
     int (*ping)(void *context, struct buffer *out);
     /* The last bytes of the reply, for each outcome that still has somebody to tell. */
@@ -100,7 +105,9 @@ struct generation {
     struct buffer pending;  /* bytes that the sink has not taken; empty but for slow readers */
     enum ledger_outcome ending; /* set once `pending` holds the reply's last bytes */
     bool is_head_pending; /* `pending` begins with the head, which is not cut into pieces */
-    bool lost; /* the client has gone, but cancel handling is off: generate for nobody */
+    bool lost;     /* the client has gone, but cancel handling is off: generate for nobody */
+    bool stopped;  /* the encoder has said that no token follows */
+    uint64_t kept; /* tokens that the encoder keeps back */
     uint32_t pace_errors[HISTOGRAM_BUCKETS];
 
     /* the pacer's own */

@@ -146,12 +146,14 @@ void ledger_tokens(struct ledger *ledger, struct ledger_request *request,
     }
 }
 
-void ledger_settle_held(struct ledger *ledger, struct ledger_request *request, bool delivered)
+void ledger_settle_held(struct ledger *ledger, struct ledger_request *request, uint64_t kept,
+                        bool delivered)
 {
     uint64_t held = request->generated - request->delivered - request->discarded;
 
-    if (held == 0)
+    if (held <= kept)
         return;
+    held -= kept;
     *(delivered ? &request->delivered : &request->discarded) += held;
     ledger_row_begin(ledger->row);
     ledger_row_add(ledger->row, delivered ? COUNT_DELIVERED : COUNT_DISCARDED, held);
@@ -164,7 +166,7 @@ void ledger_end(struct ledger *ledger, struct ledger_request *request,
 {
     unsigned gauge = request->phase == LEDGER_QUEUED ? COUNT_QUEUED : COUNT_RUNNING;
 
-    ledger_settle_held(ledger, request, false);
+    ledger_settle_held(ledger, request, 0, false);
     request->outcome = outcome;
     request->detected_by = detected_by;
     ledger_row_begin(ledger->row);

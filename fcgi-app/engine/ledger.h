@@ -140,8 +140,9 @@ struct ledger_tokens {
 void ledger_tokens(struct ledger *ledger, struct ledger_request *request,
                    const struct ledger_tokens *tokens);
 
-/* All that it holds was delivered, or was not. */
-void ledger_settle_held(struct ledger *ledger, struct ledger_request *request, bool delivered);
+/* What it holds, but for the last `kept` tokens, was delivered, or was not. */
+void ledger_settle_held(struct ledger *ledger, struct ledger_request *request, uint64_t kept,
+                        bool delivered);
 
 /* It ends. What it still holds is discarded. duration_us and pace_error_p99_us are set by the
  * caller before. */

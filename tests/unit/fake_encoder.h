@@ -19,6 +19,9 @@ struct fake_encoder {
     size_t end_bytes;
     bool fails_at_head, fails_at_token, fails_at_end;
     uint64_t failing_token;
+    uint64_t keeps_from, keeps_to; /* tokens from..to-1 are kept back until `to` comes */
+    bool stops;
+    uint64_t last_token;            /* with `stops`: the reply ends with it */
     const struct fake_clock *clock; /* not NULL: token i is expected at first_us + i * gap_us */
     int64_t first_us, gap_us;
 
@@ -56,15 +59,18 @@ static inline int fake_encoder_head(void *context, struct buffer *out)
 }
 
 static inline int fake_encoder_tokens(void *context, struct buffer *out,
-                                      const struct token_span *span)
+                                      struct token_span *span)
 {
     struct fake_encoder *encoder = context;
     size_t from = out->len;
     uint64_t index = span->first;
 
-    if (span->count != 1)
+    if (encoder->stops && index + span->count > encoder->last_token) {
+        span->stops = true;
+        span->count = encoder->last_token + 1 - index;
+    }
+    if (span->count != 1 && !encoder->stops)
         encoder->broken_rules++; /* the plans of these tests ask for one at a time */
-
     if (encoder->heads != 1 || encoder->ends > 0 || encoder->frees > 0 ||
         index != encoder->tokens)
         encoder->broken_rules++;
@@ -75,9 +81,15 @@ static inline int fake_encoder_tokens(void *context, struct buffer *out,
     if (encoder->clock != NULL &&
         encoder->clock->now_us != encoder->first_us + (int64_t)index * encoder->gap_us)
         encoder->off_schedule++;
-    encoder->tokens++;
+    encoder->tokens += span->count;
     if (encoder->is_whole)
         return 0;
+    if (index >= encoder->keeps_from && index < encoder->keeps_to && !span->stops) {
+        span->kept = index + 1 - encoder->keeps_from;
+        return 0;
+    }
+    if (encoder->keeps_to > encoder->keeps_from && index == encoder->keeps_to)
+        buffer_append_char(out, '+'); /* those that were kept back */
     buffer_append_u64(out, index);
     buffer_append_char(out, ';');
     return fake_encoder_fill(out, from, encoder->token_bytes);

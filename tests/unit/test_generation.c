@@ -120,6 +120,102 @@ static void test_a_stream_to_its_end(void **state)
     bench_close(&bench, "H0;1;2;Edone");
 }
 
+/* An encoder that waits for more: what it keeps back is held, and nothing else is. */
+static void test_tokens_that_are_kept_back(void **state)
+{
+    struct bench bench = {0};
+
+    (void)state;
+    bench.stream.encoder.keeps_from = 1;
+    bench.stream.encoder.keeps_to = 3;
+    bench_open(&bench, 5, false);
+    bench_start(&bench, 0);
+    assert_int_equal(bench_step(&bench, TTFT_US), STEP_WAIT);
+    assert_tokens(&bench, 1, 1, 0);
+    unsigned writes = bench.stream.sink.writes;
+    assert_int_equal(bench_step(&bench, TTFT_US + ITL_US), STEP_WAIT);
+    assert_tokens(&bench, 2, 1, 0);
+    assert_int_equal(bench.generation->last_sent_us,
+                     START_US + TTFT_US); /* a ping may be due */
+    assert_int_equal(bench_step(&bench, TTFT_US + 2 * ITL_US), STEP_WAIT);
+    assert_tokens(&bench, 3, 1, 0);
+    assert_int_equal(check_books(bench.ledger).held, 2);
+    assert_int_equal(bench.stream.sink.writes, writes);
+    assert_int_equal(bench_step(&bench, TTFT_US + 3 * ITL_US), STEP_WAIT);
+    assert_tokens(&bench, 4, 4, 0);
+    assert_int_equal(bench.stream.sink.writes, writes + 1);
+    assert_int_equal(bench_step(&bench, TTFT_US + 4 * ITL_US), STEP_SLOTLESS);
+    assert_int_equal(bench_step(&bench, TTFT_US + 4 * ITL_US), STEP_ENDED);
+    bench_close(&bench, "H0;+3;4;Edone");
+}
+
+static void test_the_kept_are_discarded_when_the_client_leaves(void **state)
+{
+    struct bench bench = {0};
+
+    (void)state;
+    bench.stream.encoder.keeps_from = 1;
+    bench.stream.encoder.keeps_to = 9;
+    bench_open(&bench, 9, false);
+    bench_start(&bench, 0);
+    for (int64_t i = 0; i < 4; i++)
+        assert_int_equal(bench_step(&bench, TTFT_US + i * ITL_US), STEP_WAIT);
+    generation_stop(bench.generation, &bench.context, LEDGER_CANCELLED, LEDGER_BY_HANGUP,
+                    START_US + TTFT_US + 4 * ITL_US);
+    assert_tokens(&bench, 4, 1, 3);
+    bench_close(&bench, "H0;");
+}
+
+/* The encoder says that no token follows: in a chunk, of which the rest is not generated. */
+static void test_the_encoder_ends_the_reply(void **state)
+{
+    struct bench bench = {0};
+
+    (void)state;
+    bench.stream.encoder.stops = true;
+    bench.stream.encoder.last_token = 5;
+    bench_open(&bench, 100, false);
+    bench.generation->plan.chunk = 4;
+    bench.generation->plan.fault = (struct fault){.kind = FAULT_ERROR, .token = 6};
+    bench_start(&bench, 0);
+    assert_int_equal(bench_step(&bench, TTFT_US), STEP_WAIT);
+    assert_tokens(&bench, 4, 4, 0);
+    assert_int_equal(bench_step(&bench, TTFT_US + 4 * ITL_US), STEP_SLOTLESS);
+    assert_tokens(&bench, 6, 6, 0);
+    assert_int_equal(bench_step(&bench, TTFT_US + 4 * ITL_US), STEP_ENDED);
+    assert_int_equal(bench.generation->ledger.outcome, LEDGER_DONE);
+    assert_int_equal(bench.generation->ledger.requested, 100);
+    bench_close(&bench, "H0;4;Edone");
+}
+
+/* It says so in a write that the sink does not take at once: a fault behind it never comes. */
+static void test_the_encoder_ends_a_blocked_reply(void **state)
+{
+    struct bench bench = {0};
+    size_t large = 3 * SINK_WRITE_MAX_BYTES;
+
+    (void)state;
+    bench.stream.encoder.stops = true;
+    bench.stream.encoder.last_token = 0;
+    bench.stream.encoder.token_bytes = large;
+    bench.stream.sink.forgets = true;
+    bench_open(&bench, 100, false);
+    bench.generation->plan.fault = (struct fault){.kind = FAULT_RESET, .token = 1};
+    bench_start(&bench, 0);
+    assert_int_equal(bench_step(&bench, 0), STEP_WAIT); /* the head */
+    bench.stream.sink.is_limited = true;
+    bench.stream.sink.room = 1;
+    assert_int_equal(bench_step(&bench, TTFT_US), STEP_BLOCKED);
+    assert_tokens(&bench, 1, 0, 0);
+    bench.stream.sink.is_limited = false;
+    assert_int_equal(bench_step(&bench, 10 * TTFT_US), STEP_SLOTLESS);
+    assert_tokens(&bench, 1, 1, 0);
+    assert_int_equal(bench_step(&bench, 10 * TTFT_US), STEP_ENDED);
+    assert_int_equal(bench.generation->ledger.outcome, LEDGER_DONE);
+    assert_int_equal(bench.stream.sink.byte_count, 1 + large + strlen("Edone"));
+    bench_close(&bench, "");
+}
+
 static void test_a_reply_in_one_piece(void **state)
 {
     struct bench bench = {0};
@@ -593,6 +689,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_stream_to_its_end),
+        cmocka_unit_test(test_tokens_that_are_kept_back),
+        cmocka_unit_test(test_the_kept_are_discarded_when_the_client_leaves),
+        cmocka_unit_test(test_the_encoder_ends_the_reply),
+        cmocka_unit_test(test_the_encoder_ends_a_blocked_reply),
         cmocka_unit_test(test_a_reply_in_one_piece),
         cmocka_unit_test(test_no_token_ahead_of_the_sink),
         cmocka_unit_test(test_a_head_that_waits),

@@ -163,9 +163,13 @@ static void test_every_transition_counts_once(void **state)
     tokens(ledger, &one, 4, LEDGER_TOKENS_DELIVERED);
     tokens(ledger, &one, 8, LEDGER_TOKENS_DISCARDED);
     assert_gauges(ledger, 0, 1, 3);
-    ledger_settle_held(ledger, &one, true);
-    ledger_settle_held(ledger, &one, true); /* nothing is held: nothing happens */
-    ledger_settle_held(ledger, &one, false);
+    ledger_settle_held(ledger, &one, 3, true); /* all of them are kept back */
+    assert_gauges(ledger, 0, 1, 3);
+    ledger_settle_held(ledger, &one, 1, true);
+    assert_gauges(ledger, 0, 1, 1);
+    ledger_settle_held(ledger, &one, 0, true);
+    ledger_settle_held(ledger, &one, 0, true); /* nothing is held: nothing happens */
+    ledger_settle_held(ledger, &one, 0, false);
     assert_gauges(ledger, 0, 1, 0);
     assert_true(ledger_find(ledger, "one", &found));
     assert_int_equal(found.outcome, LEDGER_LIVE);
@@ -285,7 +289,7 @@ static void test_the_ring_goes_round(void **state)
     }
     /* `old` (1) shares its place with the request 4096 later. */
     tokens(ledger, &old, 3, LEDGER_TOKENS_HELD);
-    ledger_settle_held(ledger, &old, true);
+    ledger_settle_held(ledger, &old, 0, true);
     ledger_end(ledger, &old, LEDGER_DRAINED, LEDGER_NOT_DETECTED);
     assert_true(ledger_find(ledger, "r4096", &found));
     assert_int_equal(found.sequence, 4097);
@@ -977,7 +981,7 @@ static void test_readers_beside_a_writer(void **state)
         ledger_start(ledger, &one, 0);
         tokens(ledger, &one, 4, LEDGER_TOKENS_DELIVERED);
         tokens(ledger, &one, 2, LEDGER_TOKENS_HELD);
-        ledger_settle_held(ledger, &one, number % 2 == 0);
+        ledger_settle_held(ledger, &one, 0, number % 2 == 0);
         tokens(ledger, &one, 1, LEDGER_TOKENS_DISCARDED);
         tokens(ledger, &one, 1, LEDGER_TOKENS_HELD);
         ledger_end(ledger, &one, number % 3 == 0 ? LEDGER_CANCELLED : LEDGER_DONE,
