@@ -2,6 +2,7 @@
 
 #include "endpoints/controls.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/number.h"
 #include "wire/body.h"
 #include "wire/query.h"
+#include "wire/sse.h"
 
 enum kind {
     KIND_PROMPT,
@@ -66,12 +68,42 @@ static const struct control table[] = {
 
 enum { CONTROLS = sizeof(table) / sizeof(table[0]) };
 
+/* Where a control comes from: it is called by the name that the client has for it. */
+enum origin { FROM_REQUEST, FROM_OBJECT, FROM_HEADER };
+
 struct reading {
     struct controls *controls;
     const struct config *config;
     struct problem *problem;
-    unsigned seen; /* bit i: table[i] was given */
+    enum origin origin;
+    const char *label; /* FROM_REQUEST: instead of the control's own name; or NULL */
+    unsigned seen;     /* bit i: table[i] was given */
 };
+
+enum { LABEL_MAX_BYTES = 48 };
+
+/* `itl_ms`, `runnel.itl_ms` or `X-Runnel-Itl-Ms`. */
+static const char *label_of(const struct reading *reading, const struct control *control,
+                            char label[LABEL_MAX_BYTES])
+{
+    bool starts_word = true;
+
+    if (reading->origin == FROM_REQUEST)
+        return reading->label != NULL ? reading->label : control->name;
+    if (reading->origin == FROM_OBJECT) {
+        snprintf(label, LABEL_MAX_BYTES, "runnel.%s", control->name);
+        return label;
+    }
+    size_t len = (size_t)snprintf(label, LABEL_MAX_BYTES, "X-Runnel-%s", control->name);
+    for (size_t i = sizeof("X-Runnel-") - 1; i < len; i++) {
+        if (starts_word)
+            label[i] = (char)toupper((unsigned char)label[i]);
+        starts_word = label[i] == '_';
+        if (starts_word)
+            label[i] = '-';
+    }
+    return label;
+}
 
 static uint64_t max_of(const struct reading *reading, const struct control *control)
 {
@@ -137,10 +169,12 @@ static int refuse(struct reading *reading, const struct control *control, const 
 {
     char allowed[240];
     char shown[PROBLEM_SHOWN_MAX_BYTES + 4];
+    char storage[LABEL_MAX_BYTES];
+    const char *label = label_of(reading, control, storage);
 
     describe(reading, control, allowed);
-    return problem_set(reading->problem, 400, code, control->name, "%s: `%s` was given; %s",
-                       control->name, problem_show(shown, given, given_len), allowed);
+    return problem_set(reading->problem, 400, code, label, "%s: `%s` was given; %s", label,
+                       problem_show(shown, given, given_len), allowed);
 }
 
 /* --- values --- */
@@ -149,19 +183,21 @@ static int store_prompt(struct reading *reading, const struct control *control,
                         const char *text, size_t len)
 {
     uint64_t max = max_of(reading, control);
+    char storage[LABEL_MAX_BYTES];
+    const char *label = label_of(reading, control, storage);
 
     if (len == 0 || len > max)
-        return problem_set(reading->problem, 400, len == 0 ? "empty" : "too_long",
-                           control->name,
+        return problem_set(reading->problem, 400, len == 0 ? "empty" : "too_long", label,
                            "%s: %zu bytes were given; 1 to %llu are allowed "
                            "(--prompt-max-bytes)",
-                           control->name, len, (unsigned long long)max);
+                           label, len, (unsigned long long)max);
     char *copy = malloc(len + 1);
     if (copy == NULL)
         return problem_set(reading->problem, 503, "no_memory", NULL,
                            "no memory for the prompt");
     memcpy(copy, text, len);
     copy[len] = '\0';
+    controls_free(reading->controls);
     reading->controls->prompt = copy;
     reading->controls->prompt_len = len;
     return 0;
@@ -216,8 +252,11 @@ static int store_text(struct reading *reading, const struct control *control, co
 
 /* A JSON value, with its text as it was written: a number means what it does in a query. */
 static int store_json(struct reading *reading, const struct control *control,
-                      const cJSON *value, const char *written, size_t written_len)
+                      const struct body_value *given)
 {
+    const cJSON *value = given->json;
+    char storage[LABEL_MAX_BYTES];
+    const char *label = label_of(reading, control, storage);
     bool wants_number =
         control->kind == KIND_COUNT || control->kind == KIND_MS || control->kind == KIND_SWITCH;
 
@@ -227,11 +266,11 @@ static int store_json(struct reading *reading, const struct control *control,
         return 0;
     }
     if (wants_number && cJSON_IsNumber(value))
-        return store_text(reading, control, written, written_len);
+        return store_text(reading, control, given->text, given->len);
     if (!wants_number && cJSON_IsString(value))
         return store_text(reading, control, value->valuestring, strlen(value->valuestring));
-    return problem_set(reading->problem, 400, "wrong_type", control->name,
-                       "%s: a JSON %s is needed, and another type was given", control->name,
+    return problem_set(reading->problem, 400, "wrong_type", label,
+                       "%s: a JSON %s is needed, and another type was given", label,
                        wants_number ? "number" : "string");
 }
 
@@ -241,12 +280,15 @@ static int store_json(struct reading *reading, const struct control *control,
  * with a problem when it comes again. */
 static const struct control *look_up(struct reading *reading, const char *name)
 {
+    char storage[LABEL_MAX_BYTES];
+
     for (unsigned i = 0; i < CONTROLS; i++) {
         if (strcmp(table[i].name, name) != 0)
             continue;
         if (reading->seen & 1u << i) {
-            problem_set(reading->problem, 400, "given_twice", table[i].name,
-                        "%s: it was given twice; once is allowed", table[i].name);
+            const char *label = label_of(reading, &table[i], storage);
+            problem_set(reading->problem, 400, "given_twice", label,
+                        "%s: it was given twice; once is allowed", label);
             return NULL;
         }
         reading->seen |= 1u << i;
@@ -259,9 +301,15 @@ static const struct control *look_up(struct reading *reading, const char *name)
 }
 
 static struct reading begin(struct controls *controls, const struct config *config,
-                            struct problem *problem)
+                            enum origin origin, struct problem *problem)
 {
     *problem = (struct problem){.status = 0};
+    return (struct reading){
+        .controls = controls, .config = config, .problem = problem, .origin = origin};
+}
+
+void controls_init(struct controls *controls, const struct config *config)
+{
     *controls = (struct controls){
         .max_tokens = config->max_tokens,
         .ttft_us = config->ttft_us,
@@ -271,21 +319,25 @@ static struct reading begin(struct controls *controls, const struct config *conf
         .chunk = 1,
         .hints = 1,
     };
-    return (struct reading){.controls = controls, .config = config, .problem = problem};
+}
+
+int controls_check(const struct controls *controls, struct problem *problem)
+{
+    if (controls->prompt == NULL)
+        return problem_set(problem, 400, "missing", "prompt",
+                           "prompt: it was not given; it is the one parameter that is needed");
+    if (controls->ping_us > 0 && controls->ping_us < PING_MIN_US)
+        return problem_set(
+            problem, 400, "out_of_range", "ping_ms",
+            "ping_ms: less than a millisecond was given; 0 (none) or at least 1 is "
+            "allowed");
+    return 0;
 }
 
 static int end(struct reading *reading, int result)
 {
-    if (result == 0 && reading->controls->prompt == NULL)
-        result =
-            problem_set(reading->problem, 400, "missing", "prompt",
-                        "prompt: it was not given; it is the one parameter that is needed");
-    if (result == 0 && reading->controls->ping_us > 0 &&
-        reading->controls->ping_us < PING_MIN_US)
-        result =
-            problem_set(reading->problem, 400, "out_of_range", "ping_ms",
-                        "ping_ms: less than a millisecond was given; 0 (none) or at least 1 is "
-                        "allowed");
+    if (result == 0)
+        result = controls_check(reading->controls, reading->problem);
     if (result != 0)
         controls_free(reading->controls);
     return result;
@@ -295,8 +347,9 @@ int controls_from_query(struct controls *controls, const struct config *config,
                         const char *query, struct problem *problem)
 {
     struct query parsed;
-    struct reading reading = begin(controls, config, problem);
+    struct reading reading = begin(controls, config, FROM_REQUEST, problem);
 
+    controls_init(controls, config);
     if (query_parse(&parsed, query, strlen(query), problem) != 0)
         return -1;
     int result = 0;
@@ -315,24 +368,130 @@ int controls_from_query(struct controls *controls, const struct config *config,
 int controls_from_body(struct controls *controls, const struct config *config, const char *body,
                        size_t len, struct problem *problem)
 {
-    struct reading reading = begin(controls, config, problem);
+    struct reading reading = begin(controls, config, FROM_REQUEST, problem);
     cJSON *json = body_parse(body, len, problem);
+    struct body_value value;
 
+    controls_init(controls, config);
     if (json == NULL)
         return -1;
     int result = 0;
-    struct body_members members = body_members(body, len);
-    for (const cJSON *item = json->child; result == 0 && item != NULL; item = item->next) {
-        size_t written_len;
-        const char *written = body_next_value(&members, &written_len);
-        const struct control *control = look_up(&reading, item->string);
+    struct body_members members = body_members(json, body, len);
+    while (result == 0 && body_next(&members, &value)) {
+        const struct control *control = look_up(&reading, value.json->string);
         if (control != NULL)
-            result = store_json(&reading, control, item, written, written_len);
+            result = store_json(&reading, control, &value);
         else if (problem->status != 0)
             result = -1;
     }
     cJSON_Delete(json);
     return end(&reading, result);
+}
+
+/* --- in parts --- */
+
+int controls_set(struct controls *controls, const struct config *config, const char *name,
+                 const char *label, const struct body_value *value, struct problem *problem)
+{
+    struct reading reading = begin(controls, config, FROM_REQUEST, problem);
+
+    reading.label = label;
+    return store_json(&reading, look_up(&reading, name), value);
+}
+
+int controls_set_prompt(struct controls *controls, const struct config *config,
+                        const char *label, const char *text, size_t len,
+                        struct problem *problem)
+{
+    struct reading reading = begin(controls, config, FROM_REQUEST, problem);
+
+    reading.label = label;
+    return store_prompt(&reading, look_up(&reading, "prompt"), text, len);
+}
+
+/* Whether it says how to generate, and not what: the latter has its place in each API. */
+static bool is_manner(const struct control *control)
+{
+    return control->kind != KIND_PROMPT &&
+           control->offset != offsetof(struct controls, max_tokens);
+}
+
+int controls_from_object(struct controls *controls, const struct config *config,
+                         const struct body_value *object, struct problem *problem)
+{
+    struct reading reading = begin(controls, config, FROM_OBJECT, problem);
+    struct body_value value;
+    char shown[PROBLEM_SHOWN_MAX_BYTES + 4];
+
+    if (!cJSON_IsObject(object->json))
+        return problem_set(problem, 400, "wrong_type", "runnel",
+                           "runnel: a JSON object is needed, and another type was given");
+    struct body_members members = body_members(object->json, object->text, object->len);
+    while (body_next(&members, &value)) {
+        const char *name = value.json->string;
+        const struct control *control = look_up(&reading, name);
+        if (control != NULL && is_manner(control)) {
+            if (store_json(&reading, control, &value) != 0)
+                return -1;
+        } else if (problem->status == 0) {
+            return problem_set(problem, 400, "unknown_control", "runnel",
+                               "runnel: `%s` is none of its members; ttft_ms, itl_ms and the "
+                               "other controls but prompt and max_tokens are allowed",
+                               problem_show(shown, name, strlen(name)));
+        } else {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int controls_from_headers(struct controls *controls, const struct config *config,
+                          const char *(*value_of)(const void *context, const char *param),
+                          const void *context, struct problem *problem)
+{
+    struct reading reading = begin(controls, config, FROM_HEADER, problem);
+    char param[LABEL_MAX_BYTES];
+
+    for (size_t i = 0; i < CONTROLS; i++) {
+        if (!is_manner(&table[i]))
+            continue;
+        size_t len = (size_t)snprintf(param, sizeof(param), "HTTP_X_RUNNEL_%s", table[i].name);
+        for (size_t at = 0; at < len; at++)
+            param[at] = (char)toupper((unsigned char)param[at]);
+        const char *value = value_of(context, param);
+        if (value[0] != '\0' &&
+            store_text(&reading, look_up(&reading, table[i].name), value, strlen(value)) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int controls_check_whole(const struct controls *controls, const char *path,
+                         struct problem *problem)
+{
+    enum fault_kind kind = controls->fault.kind;
+    const char *param = NULL;
+
+    if (kind == FAULT_EOF || kind == FAULT_GARBLE || kind == FAULT_DUP || kind == FAULT_NODONE)
+        param = "fault";
+    else if (controls->wire != SSE_LF)
+        param = "wire";
+    else if (controls->stamps != 0)
+        param = "stamps";
+    else if (controls->hints == 0)
+        param = "hints";
+    else if (controls->ids != 0)
+        param = "ids";
+    else if (controls->ping_us != 0)
+        param = "ping_ms";
+    if (param == NULL)
+        return 0;
+    return problem_set(
+        problem, 400, "streams_only", param,
+        "%s: what was given exists for streams only; %s takes the faults "
+        "error@K, reset@K, stall@K:MS and status:CODE, and no wire, stamps, ids, hints or "
+        "ping_ms",
+        param, path);
 }
 
 void controls_free(struct controls *controls)

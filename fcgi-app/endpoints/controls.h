@@ -9,6 +9,7 @@
 #include "engine/fault.h"
 #include "engine/timing.h"
 #include "gen/tokgen.h"
+#include "wire/body.h"
 #include "wire/problem.h"
 
 /*
@@ -44,6 +45,39 @@ int controls_from_query(struct controls *controls, const struct config *config,
 /* From a JSON body; the same. */
 int controls_from_body(struct controls *controls, const struct config *config, const char *body,
                        size_t len, struct problem *problem);
+
+/*
+ * In parts, for a request of another shape: the settings' defaults first, then whatever the
+ * request has, each part over those before it, and the check last. Each but the first returns
+ * 0, or -1 with `problem` filled; controls_free is due in any case.
+ */
+void controls_init(struct controls *controls, const struct config *config);
+
+/* The control `name` from a JSON value and its text as it was written; messages call it
+ * `label`. */
+int controls_set(struct controls *controls, const struct config *config, const char *name,
+                 const char *label, const struct body_value *value, struct problem *problem);
+
+int controls_set_prompt(struct controls *controls, const struct config *config,
+                        const char *label, const char *text, size_t len,
+                        struct problem *problem);
+
+/* All but prompt and max_tokens, from an object that holds nothing else: `runnel`. */
+int controls_from_object(struct controls *controls, const struct config *config,
+                         const struct body_value *object, struct problem *problem);
+
+/* The same from headers: `value_of` gives what the FastCGI parameter HTTP_X_RUNNEL_ITL_MS has,
+ * or "". */
+int controls_from_headers(struct controls *controls, const struct config *config,
+                          const char *(*value_of)(const void *context, const char *param),
+                          const void *context, struct problem *problem);
+
+int controls_check(const struct controls *controls, struct problem *problem);
+
+/* What only a stream can show is refused for a reply in one piece of `path`, and not ignored.
+ */
+int controls_check_whole(const struct controls *controls, const char *path,
+                         struct problem *problem);
 
 void controls_free(struct controls *controls);
 

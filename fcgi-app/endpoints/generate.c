@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "endpoints/controls.h"
+#include "endpoints/payload.h"
 #include "endpoints/reply.h"
 #include "endpoints/routes.h"
 #include "endpoints/submit.h"
@@ -17,7 +18,7 @@ struct whole {
     uint64_t completion_tokens;
     struct buffer text; /* JSON-escaped */
     struct fault fault;
-    char id[LEDGER_ID_MAX_BYTES + 1];
+    struct reply_caller caller;
 };
 
 enum {
@@ -61,7 +62,7 @@ static int append_reply(const struct whole *whole, struct buffer *out)
     buffer_append_u64(&tail, whole->prompt_tokens + whole->completion_tokens);
     buffer_append_text(&tail, "}}\n");
     reply_append_head(out, 200, REPLY_JSON, sizeof(start) - 1 + whole->text.len + tail.len,
-                      whole->id);
+                      &whole->caller);
     buffer_append(out, start, sizeof(start) - 1);
     buffer_append(out, whole->text.data, whole->text.len);
     int result = buffer_append(out, tail.data, tail.len);
@@ -77,7 +78,7 @@ static int whole_end(void *context, struct buffer *out, enum ledger_outcome outc
     if (outcome == LEDGER_DONE)
         return append_reply(whole, out);
     submit_describe_end(&whole->fault, outcome, &problem);
-    return reply_append_problem(out, &problem, NULL, whole->id);
+    return reply_append_problem(out, &problem, NULL, &whole->caller);
 }
 
 static void whole_free(void *context)
@@ -91,63 +92,16 @@ static void whole_free(void *context)
 static const struct encoder_ops whole_ops = {
     .head = whole_head, .tokens = whole_tokens, .end = whole_end, .free = whole_free};
 
-/* A browser form or a plain text is no JSON, whatever it holds; no type at all is let through.
- */
-static bool is_json(const char *content_type)
-{
-    static const char json[] = "application/json";
-    size_t len = strcspn(content_type, "; \t");
-
-    return len == 0 || (len == sizeof(json) - 1 && strncasecmp(content_type, json, len) == 0);
-}
-
-/* What only a stream can show is refused, and not ignored. */
-static int check_controls(const struct controls *controls, struct problem *problem)
-{
-    enum fault_kind kind = controls->fault.kind;
-    const char *param = NULL;
-
-    if (kind == FAULT_EOF || kind == FAULT_GARBLE || kind == FAULT_DUP || kind == FAULT_NODONE)
-        param = "fault";
-    else if (controls->wire != SSE_LF)
-        param = "wire";
-    else if (controls->stamps != 0)
-        param = "stamps";
-    else if (controls->hints == 0)
-        param = "hints";
-    else if (controls->ids != 0)
-        param = "ids";
-    else if (controls->ping_us != 0)
-        param = "ping_ms";
-    if (param == NULL)
-        return 0;
-    return problem_set(
-        problem, 400, "streams_only", param,
-        "%s: what was given exists for streams only; /generate takes the faults "
-        "error@K, reset@K, stall@K:MS and status:CODE, and no wire, stamps, ids, hints or "
-        "ping_ms",
-        param);
-}
-
 static int read_body(const struct app *app, struct request *request, struct controls *controls,
                      struct problem *problem)
 {
-    const char *content_type = request_param(request, "CONTENT_TYPE");
-    char shown[PROBLEM_SHOWN_MAX_BYTES + 4];
     const char *body;
     size_t len;
 
-    if (!is_json(content_type))
-        return problem_set(problem, 415, "not_json", NULL,
-                           "Content-Type: `%s` was given; application/json is allowed",
-                           problem_show(shown, content_type, strlen(content_type)));
-    if (!request_body(request, &body, &len))
-        return problem_set(problem, 413, "too_large", NULL,
-                           "the body is larger than %llu bytes (--body-max-bytes)",
-                           (unsigned long long)app->config->body_max_bytes);
-    if (controls_from_body(controls, app->config, body, len, problem) != 0)
+    if (payload_read(app, request, &body, &len, problem) != 0 ||
+        controls_from_body(controls, app->config, body, len, problem) != 0)
         return -1;
-    if (check_controls(controls, problem) == 0)
+    if (controls_check_whole(controls, "/generate", problem) == 0)
         return 0;
     controls_free(controls);
     return -1;
@@ -172,7 +126,7 @@ void endpoint_generate(const struct app *app, struct request *request)
                                 (enum tokgen_vocab)controls.vocab);
     whole->prompt_tokens = tokgen_count_prompt_tokens(controls.prompt, controls.prompt_len);
     buffer_init(&whole->text, controls.max_tokens * ESCAPED_TOKEN_MAX_BYTES);
-    memcpy(whole->id, request_id(request), strlen(request_id(request)) + 1);
+    whole->caller = reply_caller_of(request);
     whole->fault = controls.fault;
     submit_generation(app, request,
                       &(struct submission){

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/number.h"
 #include "endpoints/controls.h"
 #include "endpoints/reply.h"
+#include "endpoints/resume.h"
 #include "endpoints/routes.h"
 #include "endpoints/submit.h"
 #include "gen/tokgen.h"
@@ -20,11 +20,9 @@
 /* A chunk of tokens with every byte escaped, and what stands around them. */
 enum { DATA_MAX_BYTES = 64 << 10 };
 
-static const char done_id[] = "done";
-
 struct stream {
     struct tokgen tokens;
-    char id[LEDGER_ID_MAX_BYTES + 1];
+    struct reply_caller caller;
     enum sse_wire wire;
     bool stamps, ids, hints, tells_count;
     struct fault fault;
@@ -41,7 +39,7 @@ static int stream_head(void *context, struct buffer *out)
     if (stream->fault.kind == FAULT_STATUS)
         return 0; /* the end says it */
     stream->head_sent = true;
-    if (reply_append_stream_head(out, stream->id, stream->hints) != 0)
+    if (reply_append_stream_head(out, &stream->caller, stream->hints) != 0)
         return -1;
     return sse_append_start(out, stream->wire);
 }
@@ -83,13 +81,6 @@ static int write_data(struct stream *stream, const struct token_span *span)
     return buffer_append_char(data, '}');
 }
 
-static bool hits(const struct stream *stream, enum fault_kind kind,
-                 const struct token_span *span)
-{
-    return stream->fault.kind == kind && stream->fault.token >= span->first &&
-           stream->fault.token < span->first + span->count;
-}
-
 static int stream_tokens(void *context, struct buffer *out, struct token_span *span)
 {
     struct stream *stream = context;
@@ -98,7 +89,7 @@ static int stream_tokens(void *context, struct buffer *out, struct token_span *s
 
     if (write_data(stream, span) != 0)
         return -1;
-    if (hits(stream, FAULT_GARBLE, span))
+    if (fault_hits(&stream->fault, FAULT_GARBLE, span->first, span->count))
         stream->data.len--; /* the closing brace */
     if (stream->ids) {
         snprintf(id, sizeof(id), "%llu", (unsigned long long)(span->first + span->count));
@@ -106,7 +97,7 @@ static int stream_tokens(void *context, struct buffer *out, struct token_span *s
     }
     event.data = stream->data.data;
     event.data_len = stream->data.len;
-    if (hits(stream, FAULT_DUP, span))
+    if (fault_hits(&stream->fault, FAULT_DUP, span->first, span->count))
         sse_append_event(out, stream->wire, &event);
     return sse_append_event(out, stream->wire, &event);
 }
@@ -128,13 +119,13 @@ static int stream_end(void *context, struct buffer *out, enum ledger_outcome out
     if (outcome == LEDGER_DONE && stream->fault.kind == FAULT_NODONE)
         return 0;
     if (outcome == LEDGER_DONE) {
-        event.id = stream->ids ? done_id : NULL;
+        event.id = stream->ids ? resume_done_id : NULL;
         sse_append_event(out, stream->wire, &event);
         return sse_append_finish(out, stream->wire);
     }
     submit_describe_end(&stream->fault, outcome, &problem);
     if (!stream->head_sent)
-        return reply_append_problem(out, &problem, NULL, stream->id);
+        return reply_append_problem(out, &problem, NULL, &stream->caller);
     buffer_reset(&stream->data);
     if (problem_append_json(&problem, &stream->data) != 0)
         return -1;
@@ -167,7 +158,7 @@ static struct stream *make_stream(const struct controls *controls, struct reques
         return NULL;
     stream->tokens = tokgen_init(controls->prompt, controls->prompt_len, controls->seed,
                                  (enum tokgen_vocab)controls->vocab);
-    memcpy(stream->id, request_id(request), strlen(request_id(request)) + 1);
+    stream->caller = reply_caller_of(request);
     stream->wire = (enum sse_wire)controls->wire;
     stream->stamps = controls->stamps != 0;
     stream->ids = controls->ids != 0;
@@ -177,30 +168,6 @@ static struct stream *make_stream(const struct controls *controls, struct reques
     stream->wall_offset_us = wall_us - request_arrived_us(request);
     buffer_init(&stream->data, DATA_MAX_BYTES);
     return stream;
-}
-
-enum resume { RESUME_FROM_START, RESUME_AFTER, RESUME_NOTHING_LEFT, RESUME_BAD };
-
-/* Where Last-Event-ID says that the client has come to: `*first` is the next token. */
-static enum resume resume_point(const struct controls *controls, const struct request *request,
-                                uint64_t *first, struct problem *problem)
-{
-    const char *last_id = request_param(request, "HTTP_LAST_EVENT_ID");
-    char shown[PROBLEM_SHOWN_MAX_BYTES + 4];
-
-    *first = 0;
-    if (controls->ids == 0 || last_id[0] == '\0')
-        return RESUME_FROM_START;
-    if (strcmp(last_id, done_id) == 0)
-        return RESUME_NOTHING_LEFT;
-    if (number_parse_u64(last_id, strlen(last_id), 0, controls->max_tokens, first) == NUMBER_OK)
-        return RESUME_AFTER;
-    problem_set(problem, 400, "bad_event_id", "Last-Event-ID",
-                "Last-Event-ID: `%s` was given; an id of this stream is allowed: 0 to %llu "
-                "(max_tokens), or done",
-                problem_show(shown, last_id, strlen(last_id)),
-                (unsigned long long)controls->max_tokens);
-    return RESUME_BAD;
 }
 
 static void start_stream(const struct app *app, struct request *request,
@@ -239,7 +206,7 @@ void endpoint_stream(const struct app *app, struct request *request)
         reply_send_problem(request, &problem, NULL);
         break;
     case RESUME_NOTHING_LEFT:
-        reply_send_nothing(request); /* an EventSource stops at 204 */
+        reply_send_nothing(request, ""); /* an EventSource stops at 204 */
         break;
     default:
         if (strcmp(request_method(request), "HEAD") != 0)

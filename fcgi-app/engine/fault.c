@@ -2,7 +2,6 @@
 
 #include "engine/fault.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -66,4 +65,9 @@ int fault_parse(const char *text, size_t len, struct fault *fault)
         return 0;
     }
     return -1;
+}
+
+bool fault_hits(const struct fault *fault, enum fault_kind kind, uint64_t first, uint64_t count)
+{
+    return fault->kind == kind && fault->token >= first && fault->token - first < count;
 }

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_ENGINE_FAULT_H
 #define RUNNEL_ENGINE_FAULT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,5 +33,9 @@ struct fault {
 /* 0, or -1 when it is none of the above; fault_allowed says them in words. */
 int fault_parse(const char *text, size_t len, struct fault *fault);
 extern const char fault_allowed[];
+
+/* Whether it is of this kind and its token is one of `count` from `first` on. */
+bool fault_hits(const struct fault *fault, enum fault_kind kind, uint64_t first,
+                uint64_t count);
 
 #endif

@@ -47,6 +47,7 @@ struct request {
     size_t credit_max;
     size_t unflushed;
     int64_t arrived_us;
+    const char *reply_lines;
     char id[REQUEST_ID_MAX_BYTES + 1];
 };
 
@@ -142,6 +143,7 @@ struct request *request_open(struct connection *connection, const struct request
     request->connection = connection;
     request->owner = *owner;
     request->arrived_us = clock_monotonic_us();
+    request->reply_lines = "";
     request->credit_max = credit_of(connection->fd);
     request->body_too_large = connection->parser.body_too_large;
     connection->request_id = connection->parser.request_id;
@@ -188,6 +190,16 @@ const char *request_query(const struct request *request)
 const char *request_id(const struct request *request)
 {
     return request->id;
+}
+
+void request_set_reply_lines(struct request *request, const char *lines)
+{
+    request->reply_lines = lines;
+}
+
+const char *request_reply_lines(const struct request *request)
+{
+    return request->reply_lines;
 }
 
 int64_t request_arrived_us(const struct request *request)

@@ -54,6 +54,12 @@ const char *request_query(const struct request *request);
 /* 1 to 64 characters of A-Za-z0-9._-: the caller's, the web server's, or a random one. */
 const char *request_id(const struct request *request);
 
+/* Header lines, each with its CR LF, that every reply to it has beside its own: whoever chooses
+ * them knows the request, whoever writes the reply need not. A literal or the like: it must
+ * outlive the request. "" at first. */
+void request_set_reply_lines(struct request *request, const char *lines);
+const char *request_reply_lines(const struct request *request);
+
 /* When it was complete, on the monotonic clock. */
 int64_t request_arrived_us(const struct request *request);
 

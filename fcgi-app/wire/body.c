@@ -2,7 +2,6 @@
 
 #include "wire/body.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistr.h>
@@ -186,20 +185,24 @@ static const char *skip_any(const char *at, const char *end, const char *skipped
     return at;
 }
 
-struct body_members body_members(const char *text, size_t len)
+struct body_members body_members(const cJSON *json, const char *text, size_t len)
 {
     const char *end = text + len;
     const char *brace = memchr(text, '{', len);
 
-    return (struct body_members){.at = brace != NULL ? brace + 1 : end, .end = end};
+    return (struct body_members){
+        .next = json->child, .at = brace != NULL ? brace + 1 : end, .end = end};
 }
 
-const char *body_next_value(struct body_members *members, size_t *len)
+bool body_next(struct body_members *members, struct body_value *value)
 {
+    if (members->next == NULL)
+        return false;
     const char *name = skip_any(members->at, members->end, ", \t\r\n");
-    const char *value = skip_any(skip_string(name, members->end), members->end, ": \t\r\n");
-
-    members->at = skip_value(value, members->end);
-    *len = (size_t)(members->at - value);
-    return value;
+    value->json = members->next;
+    value->text = skip_any(skip_string(name, members->end), members->end, ": \t\r\n");
+    members->at = skip_value(value->text, members->end);
+    members->next = value->json->next;
+    value->len = (size_t)(members->at - value->text);
+    return true;
 }

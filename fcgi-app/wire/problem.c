@@ -32,7 +32,11 @@ int problem_set(struct problem *problem, int status, const char *code, const cha
     problem->status = status;
     problem->type = type_of(status);
     problem->code = code;
-    problem->param = param;
+    problem->param = NULL;
+    if (param != NULL) {
+        snprintf(problem->name, sizeof(problem->name), "%s", param);
+        problem->param = problem->name;
+    }
     va_start(args, format);
     vsnprintf(problem->message, sizeof(problem->message), format, args);
     va_end(args);

@@ -9,15 +9,21 @@
  * allowed. Pure data; whoever finds the problem fills it, one place writes it.
  */
 
+enum { PROBLEM_PARAM_MAX_BYTES = 63 };
+
 struct problem {
     int status;        /* HTTP status; 0: no problem */
     const char *type;  /* e.g. "invalid_request_error"; a literal */
     const char *code;  /* e.g. "out_of_range"; a literal */
-    const char *param; /* the parameter's name, or NULL; must outlive the problem */
+    const char *param; /* the parameter's name, in `name`; or NULL */
+    char name[PROBLEM_PARAM_MAX_BYTES + 1];
     char message[400];
 };
 
-/* Fill it; the type follows from the status. Returns -1, for `return problem_set(...)`. */
+/*
+ * Fill it; the type follows from the status. `param` (NULL: none) is copied, so the problem
+ * must not be. Returns -1, for `return problem_set(...)`.
+ */
 int problem_set(struct problem *problem, int status, const char *code, const char *param,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
