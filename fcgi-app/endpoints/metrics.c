@@ -48,7 +48,8 @@ static void append_tokens(struct buffer *out, const struct ledger_totals *totals
     prometheus_append_metric(out, "runnel_tokens_discarded_total", "counter",
                              "Tokens that were generated for nobody.", totals->discarded);
     prometheus_append_metric(out, "runnel_tokens_held", "gauge",
-                             "Tokens of live replies that are sent in one piece at their end.",
+                             "Tokens of live replies that are sent in one piece at their end, "
+                             "or may begin a stop sequence.",
                              totals->held);
 }
 

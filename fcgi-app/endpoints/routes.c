@@ -8,7 +8,7 @@
 #include "wire/problem.h"
 
 struct route {
-    const char *path;
+    const char *path;  /* one that ends with a slash: everything below it */
     const char *allow; /* methods, as the Allow header lists them */
     void (*handle)(const struct app *app, struct request *request);
 };
@@ -16,6 +16,10 @@ struct route {
 static const struct route routes[] = {
     {"/stream", "GET, HEAD", endpoint_stream},
     {"/generate", "POST", endpoint_generate},
+    {"/v1/completions", "POST", endpoint_completions},
+    {"/v1/chat/completions", "POST", endpoint_chat},
+    {"/v1/models", "GET, HEAD", endpoint_models},
+    {"/v1/models/", "GET, HEAD", endpoint_model},
     {"/_debug/generated", "GET, HEAD", endpoint_debug_generated},
     {"/metrics", "GET, HEAD", endpoint_metrics},
     {"/healthz", "GET, HEAD", endpoint_health},
@@ -35,6 +39,14 @@ static bool is_allowed(const char *allow, const char *method)
     return false;
 }
 
+static bool leads_to(const struct route *route, const char *path)
+{
+    size_t len = strlen(route->path);
+
+    return route->path[len - 1] == '/' ? strncmp(path, route->path, len) == 0
+                                       : strcmp(path, route->path) == 0;
+}
+
 void routes_handle(void *context, struct request *request)
 {
     const struct app *app = context;
@@ -44,7 +56,7 @@ void routes_handle(void *context, struct request *request)
     char shown[PROBLEM_SHOWN_MAX_BYTES + 4];
 
     for (size_t i = 0; i < ROUTES; i++) {
-        if (strcmp(routes[i].path, path) != 0)
+        if (!leads_to(&routes[i], path))
             continue;
         if (is_allowed(routes[i].allow, method)) {
             routes[i].handle(app, request);

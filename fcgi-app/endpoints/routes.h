@@ -15,6 +15,10 @@ void routes_handle(void *app, struct request *request);
 
 void endpoint_stream(const struct app *app, struct request *request);
 void endpoint_generate(const struct app *app, struct request *request);
+void endpoint_completions(const struct app *app, struct request *request);
+void endpoint_chat(const struct app *app, struct request *request);
+void endpoint_models(const struct app *app, struct request *request);
+void endpoint_model(const struct app *app, struct request *request);
 void endpoint_debug_generated(const struct app *app, struct request *request);
 void endpoint_metrics(const struct app *app, struct request *request);
 void endpoint_health(const struct app *app, struct request *request);

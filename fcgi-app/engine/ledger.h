@@ -17,8 +17,8 @@
  *     accepted  = done + cancelled + failed + shed + stalled + drained + queued + running
  *     generated = delivered + discarded + held
  *
- * `held` are tokens of live replies that go out in one piece; it is 0 when no such reply is
- * live.
+ * `held` are tokens of live replies that go out in one piece, or that an encoder keeps back; it
+ * is 0 when no such reply is live.
  *
  * Each row has one writer, the engine thread of the process that claimed it, and is published
  * by a sequence lock: a reader sees all of a transition or nothing of it, and the writer never

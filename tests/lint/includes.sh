@@ -66,7 +66,8 @@ problems=$(
     for file in fcgi-app/endpoints/*.c; do
         own=$(basename "$file" .c)
         sed -n 's/^#include "endpoints\/\([a-z_]*\)\.h".*/\1/p' "$file" |
-            grep -vx -e "$own" -e app -e routes -e reply -e controls -e submit |
+            grep -vx -e "$own" -e app -e routes -e reply -e controls -e submit \
+                -e payload -e resume -e completion -e openai_request -e conversation -e cors -e keys |
             sed "s|^|$file includes the endpoint |"
     done
 )
