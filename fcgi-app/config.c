@@ -95,6 +95,15 @@ static const struct setting settings[] = {
      "do not notice clients that leave: shows the damage, never for real use", NULL},
     {"read-timeout-s", KIND_SECONDS, AT(read_timeout_us), "60", 0, 86400,
      "seconds that a connection may take to send its request", NULL},
+    {"api-key-file", KIND_TEXT, AT(api_key_file), "", 0, 0,
+     "keys, one a line, of which /v1/, /stream and /generate want one as a bearer token "
+     "(SIGHUP "
+     "reads it anew); without it, none",
+     NULL},
+    {"cors-origin", KIND_TEXT, AT(cors_origin), "", 0, 0,
+     "origins whose pages may call /v1/, /stream and /generate: `*`, or some with commas "
+     "between; without it, none",
+     NULL},
 };
 
 #undef AT
@@ -397,7 +406,7 @@ void config_help(FILE *out)
           "  --version, --help\n"
           "\n"
           "signals: TERM or INT drains and exits, a second one exits at once; HUP opens the "
-          "log anew\n"
+          "log anew and reads the API keys\n"
           "exit status: 0 drained, 2 a setting is wrong, 3 could not start\n",
           out);
 }

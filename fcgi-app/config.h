@@ -45,6 +45,9 @@ struct config {
     bool ignore_cancel;
     /* connections */
     int64_t read_timeout_us;
+    /* who may call */
+    const char *api_key_file; /* "": anybody */
+    const char *cors_origin;  /* "": no other origin's page */
 };
 
 enum config_action {

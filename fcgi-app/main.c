@@ -11,6 +11,8 @@
 #include "access.h"
 #include "base/log.h"
 #include "config.h"
+#include "endpoints/cors.h"
+#include "endpoints/keys.h"
 #include "endpoints/routes.h"
 #include "fastcgi/intake.h"
 #include "fastcgi/listener.h"
@@ -71,6 +73,52 @@ static void stop_intake(void *context)
     intake_stop(server->intake);
 }
 
+static void warn_of_keys(struct keys *keys, const char *path)
+{
+    if (keys_are_public(keys))
+        log_warn("--api-key-file: every user of this machine can read `%s`", path);
+}
+
+static void reload_keys(void *context)
+{
+    struct server *server = context;
+    char error[KEYS_ERROR_MAX_BYTES];
+
+    if (server->app.keys == NULL)
+        return;
+    if (keys_reload(server->app.keys, error) != 0) {
+        log_error("SIGHUP: going on with the keys that are known: %s", error);
+        return;
+    }
+    log_info("api keys read anew, keys=%zu", keys_count(server->app.keys));
+    warn_of_keys(server->app.keys, server->app.config->api_key_file);
+}
+
+/* Who may call. 0, or -1 with a sentence. */
+static int open_doors(struct app *app, char error[400])
+{
+    const struct config *config = app->config;
+
+    if (config->api_key_file[0] != '\0') {
+        app->keys = keys_open(config->api_key_file, error);
+        if (app->keys == NULL)
+            return -1;
+        warn_of_keys(app->keys, config->api_key_file);
+    }
+    if (config->cors_origin[0] != '\0') {
+        app->cors = cors_create(config->cors_origin, error);
+        if (app->cors == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+static void close_doors(struct app *app)
+{
+    keys_close(app->keys);
+    cors_free(app->cors);
+}
+
 static int start_engine(struct server *server)
 {
     const struct config *config = server->app.config;
@@ -87,6 +135,7 @@ static int start_engine(struct server *server)
             },
         .drain_us = config->drain_us,
         .on_drained = stop_intake,
+        .on_hangup = reload_keys,
         .context = server,
     };
 
@@ -134,6 +183,10 @@ static int start(struct server *server)
         }
         server->app.trace = &server->trace;
     }
+    if (open_doors(&server->app, error) != 0) {
+        fail(error);
+        return -1;
+    }
     server->app.ledger = ledger_open(config->state, error);
     if (server->app.ledger == NULL) {
         fail(error);
@@ -172,10 +225,20 @@ static int serve(const struct config *config)
     loop_join(server.app.loop);
     intake_destroy(server.intake);
     ledger_close(server.app.ledger);
+    close_doors(&server.app);
     timing_trace_free(&server.trace);
     log_info("drained, runnel ends");
     log_stop();
     return EXIT_DRAINED;
+}
+
+static int check_origins(const struct config *config, char error[CONFIG_ERROR_MAX_BYTES])
+{
+    if (config->cors_origin[0] == '\0')
+        return 0;
+    struct cors *cors = cors_create(config->cors_origin, error);
+    cors_free(cors);
+    return cors != NULL ? 0 : -1;
 }
 
 int main(int argc, char **argv)
@@ -191,7 +254,7 @@ int main(int argc, char **argv)
         puts("runnel " RUNNEL_VERSION);
         return EXIT_DRAINED;
     case CONFIG_PRINT:
-        if (listener_check(config.listen, error) != 0) {
+        if (listener_check(config.listen, error) != 0 || check_origins(&config, error) != 0) {
             fprintf(stderr, "runnel: %s\n", error);
             return EXIT_SETTING;
         }

@@ -11,6 +11,8 @@ struct app {
     struct ledger *ledger;
     struct loop *loop;
     const struct timing_trace *trace; /* --timing-trace; NULL: none */
+    struct keys *keys;                /* --api-key-file; NULL: none are asked for */
+    struct cors *cors;                /* --cors-origin; NULL: off */
 };
 
 #endif

@@ -202,10 +202,14 @@ static void take_signals(struct loop *loop)
     struct signalfd_siginfo info;
 
     while (read(loop->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo != SIGHUP)
+        if (info.ssi_signo != SIGHUP) {
             terminate(loop);
-        else if (log_reopen() != 0)
+            continue;
+        }
+        if (log_reopen() != 0)
             log_error("SIGHUP: cannot open the log anew, going on with the old one");
+        if (loop->options.on_hangup != NULL)
+            loop->options.on_hangup(loop->options.context);
     }
 }
 

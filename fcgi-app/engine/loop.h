@@ -11,7 +11,7 @@
  *
  * SIGTERM and SIGINT, which must be blocked in every thread of the process, start the drain: no
  * new requests, what is live gets drain_us to end, then it is cut with an error event. A second
- * one ends at once. SIGHUP opens the log anew.
+ * one ends at once. SIGHUP opens the log anew, and calls on_hangup.
  */
 
 struct loop;
@@ -21,6 +21,8 @@ struct loop_options {
     int64_t drain_us;
     /* Called on the engine thread when the drain is over; may be NULL. */
     void (*on_drained)(void *context);
+    /* Called on the engine thread at a SIGHUP; may be NULL. What it does delays tokens. */
+    void (*on_hangup)(void *context);
     void *context;
 };
 

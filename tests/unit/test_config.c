@@ -363,12 +363,17 @@ static bool are_equal(const struct config *a, const struct config *b)
     struct config copy = *b;
 
     if (strcmp(a->listen, b->listen) != 0 || strcmp(a->state, b->state) != 0 ||
-        strcmp(a->log_file, b->log_file) != 0 || strcmp(a->timing_trace, b->timing_trace) != 0)
+        strcmp(a->log_file, b->log_file) != 0 ||
+        strcmp(a->timing_trace, b->timing_trace) != 0 ||
+        strcmp(a->api_key_file, b->api_key_file) != 0 ||
+        strcmp(a->cors_origin, b->cors_origin) != 0)
         return false;
     copy.listen = a->listen;
     copy.state = a->state;
     copy.log_file = a->log_file;
     copy.timing_trace = a->timing_trace;
+    copy.api_key_file = a->api_key_file;
+    copy.cors_origin = a->cors_origin;
     return memcmp(a, &copy, sizeof(copy)) == 0;
 }
 

@@ -76,6 +76,14 @@ static void on_drained(void *context)
     change(context);
 }
 
+static atomic_int hangups;
+
+static void on_hangup(void *context)
+{
+    assert_ptr_equal(context, &world.drained);
+    atomic_fetch_add(&hangups, 1);
+}
+
 /* --- a stream over a socketpair --- */
 
 struct stream {
@@ -230,6 +238,7 @@ static void engine_open_as(struct engine *engine, size_t slots, size_t queue, in
                   .on_end = on_end},
         .drain_us = drain_us,
         .on_drained = on_drained,
+        .on_hangup = on_hangup,
         .context = &world.drained,
     };
     engine->loop = loop_create(&options);
@@ -673,7 +682,10 @@ static void test_signals(void **state)
         engine_open(&engine, 1, 0);
         submit(&engine, &stream, "a", 10, LONG_US, 0);
         assert_true(read_text(stream.peer, "H", all, sizeof(all)));
+        int before = atomic_load(&hangups);
         kill(getpid(), SIGHUP); /* opens the log anew, and ends nothing */
+        while (atomic_load(&hangups) == before)
+            sched_yield();
         kill(getpid(), rows[row]);
         while (!loop_is_draining(engine.loop))
             sched_yield();
