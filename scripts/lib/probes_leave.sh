@@ -73,14 +73,14 @@ judge_decode() {
         '') finding note abort "abort in decode" "not known: the ledger has no request with our X-Request-Id; the path must pass it on" ;;
         cancelled | failed)
             if [ "$extra" -gt 10 ]; then
-                finding fault abort "abort in decode" "noticed only after $(more_tokens $extra), $noticed_ms ms after the client had gone"
+                finding fault abort "abort in decode" "noticed only after $(more_tokens "$extra"), $noticed_ms ms after the client had gone"
             elif [ "$extra" -le 1 ]; then
-                finding ok abort "abort in decode" "$outcome with $(more_tokens $extra), within $noticed_ms ms ($(record detected_by))"
+                finding ok abort "abort in decode" "$outcome with $(more_tokens "$extra"), within $noticed_ms ms ($(record detected_by))"
             else
-                finding limit abort-late "abort in decode" "$outcome after $(more_tokens $extra), $noticed_ms ms after the client had gone ($(record detected_by))"
+                finding limit abort-late "abort in decode" "$outcome after $(more_tokens "$extra"), $noticed_ms ms after the client had gone ($(record detected_by))"
             fi
             ;;
-        *) finding fault abort "abort in decode" "never noticed: the outcome is $outcome, with $(more_tokens $extra) for nobody" ;;
+        *) finding fault abort "abort in decode" "never noticed: the outcome is $outcome, with $(more_tokens "$extra") for nobody" ;;
     esac
 }
 
@@ -92,12 +92,12 @@ judge_silent() {
             if [ "$noticed_ms" -lt 3000 ]; then
                 finding ok abort "abort in $1" "$outcome within $noticed_ms ms, in $2"
             elif [ "$extra" -gt 10 ]; then
-                finding fault abort "abort in $1" "noticed only after $(more_tokens $extra), $noticed_ms ms after the client had gone, in $2"
+                finding fault abort "abort in $1" "noticed only after $(more_tokens "$extra"), $noticed_ms ms after the client had gone, in $2"
             else
-                finding limit abort-late "abort in $1" "noticed only when tokens came again ($(more_tokens $extra)), $noticed_ms ms after the client had gone, in $2"
+                finding limit abort-late "abort in $1" "noticed only when tokens came again ($(more_tokens "$extra")), $noticed_ms ms after the client had gone, in $2"
             fi
             ;;
-        *) finding fault abort "abort in $1" "never noticed: the outcome is $outcome, with $(more_tokens $extra), for a client that left in $2" ;;
+        *) finding fault abort "abort in $1" "never noticed: the outcome is $outcome, with $(more_tokens "$extra"), for a client that left in $2" ;;
     esac
 }
 
