@@ -91,7 +91,7 @@ down:
 	@scripts/down
 
 # What takes longer than make test should: the integration suite once more, against the responder
-# under each sanitizer; clients from the registries; the abort storm.
+# under each sanitizer; clients from the registries; the live page; the abort storm.
 test-all: deps-test
 	@scripts/deps --clients
 	@$(MAKE) --no-print-directory all sanitized
@@ -99,12 +99,17 @@ test-all: deps-test
 	RUNNEL=build/tsan/bin/runnel tests/run integration
 	@tests/clients/setup
 	@tests/tools/setup
-	@tests/run clients storm metrics
+	@tests/run clients browser storm metrics
 
 clients: all
 	@scripts/deps --clients
 	@tests/clients/setup
 	@tests/run clients
+
+browser: all
+	@scripts/deps --clients
+	@tests/clients/setup
+	@tests/run browser
 
 storm: all
 	@tests/run storm
@@ -145,6 +150,8 @@ format:
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(BIN)/runnel $(BIN)/gen $(DESTDIR)$(PREFIX)/bin
+	install -d $(DESTDIR)$(PREFIX)/share/runnel/web
+	install -m 644 fcgi-app/web/* $(DESTDIR)$(PREFIX)/share/runnel/web
 
 clean:
 	rm -rf build
@@ -155,12 +162,12 @@ help:
 	@echo 'make              build build/bin/runnel and build/bin/gen'
 	@echo 'make up, down     start and stop nginx and the responder on 127.0.0.1:8170'
 	@echo 'make check        everything but the integration suite'
-	@echo 'make test-all     what takes longer: the suites under sanitizers, clients, the abort storm'
-	@echo 'make lint, unit, scripts-test, integration, clients, storm, proxies'
+	@echo 'make test-all     what takes longer: suites under sanitizers, clients, the live page, the abort storm'
+	@echo 'make lint, unit, scripts-test, integration, clients, browser, storm, proxies'
 	@echo 'make asan, tsan   the same binaries under sanitizers, in build/asan and build/tsan'
 	@echo 'make format, install, clean'
 
 .PHONY: all unit-binaries lab test test-all deps deps-test up down check lint unit scripts-test \
-        integration clients storm proxies asan tsan sanitized format install clean help
+        integration clients browser storm proxies asan tsan sanitized format install clean help
 .SECONDARY:
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

@@ -17,8 +17,8 @@ export async function followLedger(id, signal, show, tell) {
     }
     if (signal.aborted) return;
     if (response.status === 403) {
-      tell('The server tells it to browsers on its own machine only; nginx.conf says so. '
-        + 'There, ask with: curl http://127.0.0.1:8170/_debug/generated');
+      tell('The server tells it to browsers on its own machine only, as nginx.conf has it. '
+        + `Ask there for /_debug/generated?id=${id}`);
       return;
     }
     if (!response.ok) {

@@ -94,7 +94,7 @@ export class Timeline {
       context.fillText(token.toLocaleString('en'), MARGIN.left - 8, y(token));
     }
     context.textBaseline = 'top';
-    for (const time of ticks(maxMs, (right - MARGIN.left) / 72, 0)) {
+    for (const time of ticks(maxMs, (right - MARGIN.left) / 56, 0)) {
       lines.rect(Math.round(x(time)), bottom, 1, 5);
       context.textAlign = right - x(time) < 20 ? 'right' : 'center';
       context.fillText(maxMs < 2000 ? `${+time.toFixed(3)} ms` : `${+(time / 1000).toFixed(3)} s`,
@@ -120,7 +120,7 @@ export class Timeline {
   }
 
   #drawEvents() {
-    const { width, x, y } = this.#scales();
+    const { width, perToken, x, y } = this.#scales();
     const series = this.#series;
     const isSparse = series.rows * SPARSE_PX <= width;
     const [arrived, due, dueDots, late] = Array.from({ length: 4 }, () => new Path2D());
@@ -134,7 +134,7 @@ export class Timeline {
       const pixelY = Math.round(tokenY);
       const pixels = (arrivedX | 0) + (dueX | 0) * 0x4000 + pixelY * 0x10000000;
       if (pixels === before && !isFirst) return;
-      if (arrivedX - dueX > 1 && pixelY !== beforeY) late.rect(dueX, pixelY, arrivedX - dueX, 1);
+      if (arrivedX - dueX > 1 && pixelY !== beforeY) late.rect(dueX, pixelY, arrivedX - dueX, perToken < 2 ? 2 : 1);
       before = pixels;
       beforeY = pixelY;
       if (isFirst) due.moveTo(dueX, tokenY);

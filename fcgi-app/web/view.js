@@ -27,7 +27,7 @@ export function showStatus(state, title, sentence) {
 export function showEnd(end, series, { asked }, faults) {
   const tokens = Number.isNaN(asked) ? count(series.tokens, 'token') : `${whole.format(series.tokens)} of ${count(asked, 'token')}`;
   const odd = oddities(series, asked, faults);
-  const retry = end.retryAfter ? ` Retry after ${end.retryAfter} s.` : '';
+  const retry = end.retryAfter ? ` Retry after ${end.retryAfter}${/^\d+$/.test(end.retryAfter) ? ' s' : ''}.` : '';
   const pieces = series.pieces.length > 1 ? `, in ${series.pieces.length} pieces` : '';
   const within = end.isInsideEvent ? ', within an event' : '';
   const reason = end.message ? ` (${end.message})` : '';
@@ -74,13 +74,12 @@ export function showFigures(series, { asked, ttft, gap }) {
   const reads = events - coalesced;
   const percent = 100 * coalesced / events;
   const hasP99 = gaps >= P99_GAPS;
-  showFigure('tokens', whole.format(series.tokens), asked >= 0 ? `/ ${whole.format(asked)}` : '', `${count(events, 'event')}, ${count(reads, 'read')}`);
+  showFigure('tokens', whole.format(series.tokens), asked >= 0 ? `/ ${whole.format(asked)}` : '', `in ${count(reads, 'read')}`);
   showFigure('ttft', ms(series.ttft), 'ms', `asked for ${whole.format(ttft)} ms`);
   showFigure('p50', ms(gapP50), 'ms', `of ${count(gaps, 'gap')}`);
-  showFigure('p99', hasP99 ? ms(gapP99) : '–', 'ms', hasP99 ? `of ${count(gaps, 'gap')}` : `from ${P99_GAPS} gaps on`);
+  showFigure('p99', hasP99 ? ms(gapP99) : '–', 'ms', hasP99 ? `of ${count(gaps, 'gap')}` : `needs ${P99_GAPS} gaps`);
   showFigure('rate', Number.isNaN(rate) ? '–' : rate.toFixed(1), '/s', 'tokens a second');
-  showFigure('coalesced', Number.isNaN(percent) ? '–' : percent.toFixed(percent > 0 && percent < 10 ? 1 : 0), '%',
-    `${whole.format(coalesced)} of ${count(events, 'event')}`);
+  showFigure('coalesced', Number.isNaN(percent) ? '–' : percent.toFixed(percent > 0 && percent < 10 ? 1 : 0), '%', `of ${count(events, 'event')}`);
 
   const lumps = `${count(events, 'event')} came in ${count(reads, 'read')}.`;
   const verdict = coalesced === 0 ? 'Each event came in a read of its own.'
@@ -121,20 +120,17 @@ export function addText(text) {
   pending += text;
 }
 
-// In blocks, cut at the end of a sentence: the browser need not lay out what stands above the last.
+// In blocks: the browser need not lay out what stands above the last.
 export function flushText() {
   const text = at('text');
-  let block = text.lastElementChild ?? text.appendChild(document.createElement('div'));
-  if (block.textContent.length + pending.length > BLOCK) {
-    const end = pending.lastIndexOf('. ') + 1;
-    block.append(pending.slice(0, end));
-    block = text.appendChild(document.createElement('div'));
-    block.append(pending.slice(end));
-  } else {
-    block.append(pending);
-  }
   shown += pending.length;
-  pending = '';
+  while (pending !== '') {
+    let block = text.lastElementChild;
+    if (block === null || block.textContent.length >= BLOCK) block = text.appendChild(document.createElement('div'));
+    const end = sentenceEnd(pending, BLOCK - block.textContent.length);
+    block.append(pending.slice(0, end));
+    pending = pending.slice(end);
+  }
   while (shown > TEXT_LIMIT) {
     const { length } = text.firstChild.textContent;
     text.firstChild.remove();
@@ -142,6 +138,14 @@ export function flushText() {
     trimmed += length;
     at('trimmed').textContent = `(${count(trimmed, 'character')} before this are no longer shown)`;
   }
+}
+
+// Where the first sentence ends at or behind `from`; if none does in reach, between two characters.
+function sentenceEnd(text, from) {
+  if (text.length <= from) return text.length;
+  const end = text.indexOf('. ', from) + 2;
+  if (end >= 2 && end < from + BLOCK) return end;
+  return (text.charCodeAt(from) & 0xfc00) === 0xdc00 ? from + 1 : from;
 }
 
 // --- the ledger ---

@@ -38,6 +38,7 @@ lab_open() {
     ! grep -qa __tsan_init "$RUNNEL" || SLOW=10
     LAB=$(mktemp -d "${TMPDIR:-/tmp}/runnel test.XXXXXX") || return 1
     chmod 711 "$LAB" # the workers of root's nginx are another user
+    install -m 755 -d "$LAB/web" && install -m 644 "$ROOT"/fcgi-app/web/* "$LAB/web" || return 1
     # A relative log_path: the sanitizers' options have no way to write a space.
     ASAN_OPTIONS=log_path=sanitizer:detect_leaks=1
     TSAN_OPTIONS=log_path=sanitizer:halt_on_error=0

@@ -196,6 +196,37 @@ END
     [ "$(get /healthz)" = ok ]
 }
 
+# A checkout of what scripts/up needs, closed to www-data when run as root.
+closed_checkout() {
+    mkdir -m 700 "$TRASH/closed" "$TRASH/closed/fcgi-app"
+    cp -R "$ROOT/scripts" "$ROOT/nginx.conf" "$TRASH/closed/"
+    cp -R "$ROOT/fcgi-app/web" "$TRASH/closed/fcgi-app/"
+    chmod -R go= "$TRASH/closed"
+    SCRIPTS=$TRASH/closed/scripts
+}
+
+@test "the live page is served, also from a checkout that www-data cannot enter" {
+    closed_checkout
+    (umask 077 && up)
+    get / | cmp - "$ROOT/fcgi-app/web/index.html"
+    get /web/app.js | cmp - "$ROOT/fcgi-app/web/app.js"
+}
+
+@test "each up brings the page up to date, without stopping anything" {
+    closed_checkout
+    up
+    before="$(responder) $(nginx)"
+    echo '<!-- newer -->' >>"$TRASH/closed/fcgi-app/web/index.html"
+    rm "$TRASH/closed/fcgi-app/web/icon.svg"
+    get /web/icon.svg >/dev/null
+    run up
+    [[ "$output" == *"already up"* ]]
+    [ "$(responder) $(nginx)" = "$before" ]
+    [ "$(get / | tail -n 1)" = '<!-- newer -->' ]
+    run get /web/icon.svg
+    [ "$status" -eq 22 ]
+}
+
 @test "down ends live streams: gently, and at once with --now" {
     up
     curl -q -sN "http://127.0.0.1:$RUNNEL_PORT/stream?prompt=a&max_tokens=1000" >"$TRASH/stream" 3>&- &
