@@ -66,11 +66,12 @@ async function beginning(body) {
   return text;
 }
 
-// What an error says of itself, if it is the API's; else its text.
+// What an error says of itself, if it is the API's; else its text. A fault that was asked for is no
+// mistake in the control `fault`.
 function problem(text) {
   try {
-    const { message, param } = JSON.parse(text).error;
-    return { message: String(message), param };
+    const { message, param, code } = JSON.parse(text).error;
+    return { message: String(message), param: code === 'fault' ? null : param };
   } catch {
     return { message: text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ').trim().slice(0, 200) };
   }

@@ -8,7 +8,7 @@ export function urlOf(form) {
   const { path, percent, at, stall_ms: stallMs, code, ...query } = Object.fromEntries(new FormData(form));
   const url = new URL(path, location.origin);
   if (!path.startsWith('/') || url.origin !== location.origin) {
-    throw new Error(`the path must begin with one / and be on this server, ${location.origin}`);
+    throw new Error(`The path must begin with one / and be on this server, ${location.origin}`);
   }
   if (query.jitter !== 'none') query.jitter += `:${percent}`;
   if (query.fault === 'status') query.fault += `:${code}`;

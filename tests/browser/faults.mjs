@@ -24,6 +24,7 @@ export const each = () => visit(async (open) => {
     assert.equal(await live.text(), tokens === 0 ? '' : generate(tokens), fault);
     assert.equal((await live.account()).outcome, outcome, fault);
     assert.equal(await live.page.getAttribute('#resume', 'aria-disabled'), String(state !== 'cut' && state !== 'error' || tokens === 0), fault);
+    assert.equal(await live.page.locator('[aria-invalid]').count(), 0, 'what was asked for is no mistake');
     await live.picture(`fault-${fault}`);
   }
 });
@@ -82,7 +83,7 @@ export const paths = () => visit(async (open) => {
     ['/nothing', /^HTTP 404 .*no such path|^HTTP 404 /],
     ['/dead/', /^No reply Nothing answered/],
     ['/broken/', /^HTTP 502 /],
-    ['//example.org/', /^Not sent the path must begin with one \/ and be on this server/],
+    ['//example.org/', /^Not sent The path must begin with one \/ and be on this server/],
     ['http://example.org/', /^Not sent /],
     ['stream', /^Not sent /],
   ]) {

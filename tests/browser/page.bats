@@ -95,7 +95,7 @@ visit() { node "$ROOT/tests/browser/visit.mjs" "$@"; }
 @test "the keyboard does everything, and its focus is seen" { visit looks keyboard; }
 @test "a pointer reads each token off the timeline" { visit looks pointer; }
 @test "states are told aloud, tokens are not" { visit looks aloud; }
-@test "axe has nothing to say: light and dark, wide and narrow, in each state" { visit looks axe; }
+@test "axe has nothing to say: light and wide, dark and narrow, in each state" { visit looks axe; }
 @test "320 pixels: nothing to scroll sideways, Stop at hand" { visit looks narrow; }
 @test "light and dark" { visit looks schemes; }
 @test "nothing moves where motion is to be reduced" { visit looks motion; }
