@@ -33,7 +33,6 @@ export const stream = () => visit(async (open) => {
   // Nothing comes before it is due; how much later it comes is this machine's affair.
   assert.ok(await live.figure('ttft') >= 300);
   assert.ok(await live.figure('p50') <= await live.figure('p99'));
-  assert.ok(await live.figure('p99') >= 20);
   const rate = await live.figure('rate');
   assert.ok(rate > 0 && rate <= 120 / (0.3 + 119 * 0.02), `${rate} tokens a second`);
 
@@ -70,7 +69,7 @@ export const stop = () => visit(async (open) => {
 // Behind --ignore-cancel the page shows the damage.
 export const damage = () => visit(async (open) => {
   const live = await open();
-  await live.start({ max_tokens: '150', ttft_ms: '50', itl_ms: '20' });
+  await live.start({ max_tokens: '500', ttft_ms: '50', itl_ms: '20' });
   await live.received(20);
   await live.page.click('#stop');
   await live.waitFor(() => /^Still generating; \d+ tokens/.test(document.querySelector('#ledger-note').textContent));
@@ -78,42 +77,43 @@ export const damage = () => visit(async (open) => {
   assert.equal(before.outcome, 'live');
   await live.picture('damage');
   const after = await live.account();
-  assert.equal(after.generated, 150);
-  assert.ok(after.received < 150 && after.generated > before.generated);
+  assert.equal(after.generated, 500);
+  assert.ok(after.received < 500 && after.generated > before.generated);
 });
 
 export const resume = () => visit(async (open) => {
   const live = await open();
-  const whole = { max_tokens: '120', vocab: 'torture', ttft_ms: '20', itl_ms: '10' };
+  const whole = { max_tokens: '600', vocab: 'torture', ttft_ms: '20', itl_ms: '10' };
   await live.start(whole);
   await live.received(30);
   await live.page.keyboard.press('Escape');
   await live.ended();
   const first = await live.account();
   await live.page.click('#resume');
-  await live.received(60);
+  await live.received(120);
   await live.page.click('#stop'); // and once more
   await live.ended();
   await live.account();
   await live.page.click('#resume');
   assert.equal(await live.ended(), 'complete');
-  assert.equal(await live.text(), generate(120, '--vocab', 'torture'));
-  assert.equal(await live.figure('tokens'), 120);
-  assert.match(await live.status(), /after 120 of 120 tokens, in 3 pieces\.$/);
-  assert.equal(await live.page.textContent('#p50-note'), 'of 117 gaps');
+  assert.equal(await live.text(), generate(600, '--vocab', 'torture'));
+  assert.equal(await live.figure('tokens'), 600);
+  assert.match(await live.status(), /after 600 of 600 tokens, in 3 pieces\.$/);
+  assert.equal(await live.page.textContent('#p50-note'), 'of 597 gaps');
   const last = await live.account();
-  assert.ok(last.received + first.received < 120 && last.generated === last.received);
+  assert.ok(last.received + first.received < 600 && last.generated === last.received);
   await live.picture('resumed');
 
+  const short = { ...whole, max_tokens: '120', itl_ms: '2' };
   for (const fault of ['eof', 'reset', 'error']) {
-    assert.equal(await live.run({ ...whole, fault, at: '50' }), fault === 'error' ? 'error' : 'cut');
+    assert.equal(await live.run({ ...short, fault, at: '50' }), fault === 'error' ? 'error' : 'cut');
     await live.page.click('#resume');
     assert.equal(await live.ended(), 'complete', fault);
     assert.equal(await live.text(), generate(120, '--vocab', 'torture'), fault);
   }
 
   // Without ids there is nothing to go on from.
-  assert.equal(await live.run({ ...whole, ids: false, fault: 'eof', at: '5' }), 'cut');
+  assert.equal(await live.run({ ...short, ids: false, fault: 'eof', at: '5' }), 'cut');
   assert.equal(await live.page.getAttribute('#resume', 'aria-disabled'), 'true');
   await live.page.click('#resume', { force: true });
   assert.equal(await live.state(), 'cut');
