@@ -29,6 +29,7 @@ CFLAGS   += $(CSTD) $(OPT) -g $(WARN) $(SANFLAGS) -pthread -MMD -MP
 LDFLAGS  += $(SANFLAGS) -pthread
 LIBS_gen    := $(call pkg_libs,libxxhash,-lxxhash) -lunistring
 LIBS_runnel := $(call pkg_libs,fcgi,-lfcgi) $(call pkg_libs,libcjson,-lcjson) $(LIBS_gen) -lm
+LIBS_load   := $(call pkg_libs,libcurl,-lcurl) $(call pkg_libs,libcjson,-lcjson) $(LIBS_gen) -lm
 LIBS_test   := $(call pkg_libs,cmocka,-lcmocka)
 
 # `make V=1` shows the commands.
@@ -39,13 +40,15 @@ SRC_base := $(wildcard fcgi-app/base/*.c)
 SRC_gen  := gen/tokgen.c $(wildcard gen/tokgen_*.c)
 SRC_app  := $(filter-out fcgi-app/main.c,$(wildcard fcgi-app/*.c)) \
             $(wildcard fcgi-app/fastcgi/*.c fcgi-app/endpoints/*.c fcgi-app/engine/*.c fcgi-app/wire/*.c)
+SRC_load := $(filter-out gen/load/main.c,$(wildcard gen/load/*.c))
 SRC_test := $(wildcard tests/unit/test_*.c)
 
 OBJ_lib   := $(patsubst %.c,$(OBJ)/%.o,$(SRC_base) $(SRC_gen) $(SRC_app))
 OBJ_gen   := $(patsubst %.c,$(OBJ)/%.o,$(SRC_base) $(SRC_gen) gen/gen.c)
+OBJ_load  := $(patsubst %.c,$(OBJ)/%.o,$(SRC_base) $(SRC_gen) $(SRC_load))
 TEST_BINS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(SRC_test))
 
-all: $(BIN)/gen $(BIN)/runnel
+all: $(BIN)/gen $(BIN)/runnel $(BIN)/load
 
 $(BIN)/gen: $(OBJ_gen)
 	@mkdir -p $(@D)
@@ -54,6 +57,14 @@ $(BIN)/gen: $(OBJ_gen)
 $(BIN)/runnel: $(OBJ)/fcgi-app/main.o $(OBJ_lib)
 	@mkdir -p $(@D)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_runnel)
+
+$(BIN)/load: $(OBJ)/gen/load/main.o $(OBJ_load)
+	@mkdir -p $(@D)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_load)
+
+$(BUILD)/tests/test_load_%: $(OBJ)/tests/unit/test_load_%.o $(OBJ_load)
+	@mkdir -p $(@D)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_load) $(LIBS_test)
 
 $(BUILD)/tests/test_%: $(OBJ)/tests/unit/test_%.o $(OBJ_lib)
 	@mkdir -p $(@D)
@@ -149,7 +160,7 @@ format:
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(BIN)/runnel $(BIN)/gen $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BIN)/runnel $(BIN)/gen $(BIN)/load $(DESTDIR)$(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/share/runnel/web
 	install -m 644 fcgi-app/web/* $(DESTDIR)$(PREFIX)/share/runnel/web
 
@@ -159,7 +170,7 @@ clean:
 help:
 	@echo 'make lab          install what is missing, build, start, run every step, print PASS or FAIL'
 	@echo 'make test         install what the tests need, run them (about five minutes)'
-	@echo 'make              build build/bin/runnel and build/bin/gen'
+	@echo 'make              build build/bin/runnel, build/bin/gen and build/bin/load'
 	@echo 'make up, down     start and stop nginx and the responder on 127.0.0.1:8170'
 	@echo 'make check        everything but the integration suite'
 	@echo 'make test-all     what takes longer: suites under sanitizers, clients, the live page, the abort storm'

@@ -36,6 +36,7 @@ allowed() { # FROM-ROOM HEADER
     case $2 in
     config.h) to=config ;;
     access.h) to=access ;;
+    gen/load/*) to=gen/load ;;
     *) to=${2%%/*} ;;
     esac
     [ "$1" = "$to" ] && return 0

@@ -1,0 +1,59 @@
+#ifndef RUNNEL_LOAD_CONNECTION_H
+#define RUNNEL_LOAD_CONNECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <curl/curl.h>
+
+#include "gen/load/stream.h"
+#include "gen/load/target.h"
+
+/*
+ * A stream and the libcurl handle that carries it; both are used for one request after the
+ * other. Nothing but the options decides how it connects: no proxy, no ~/.netrc or ~/.curlrc,
+ * HTTP/1.1, no redirects, TCP_NODELAY.
+ */
+
+/* What the connections of a run share. */
+struct connection_shared {
+    struct stream_shared stream;
+    const struct target *target;
+    struct request_maker maker;
+    const uint64_t *call; /* the number, from 1, of the call into libcurl that is going on */
+    uint64_t sent;        /* requests so far, for the choice of a source address */
+    struct connection *slow_reads; /* slow readers that have read since it was emptied */
+};
+
+struct connection {
+    struct stream stream;
+    struct connection_shared *shared;
+    CURL *easy;
+    struct curl_slist *headers, *connect_to;
+    bool is_open;            /* between connection_start and its end */
+    bool is_paused;          /* in the loop's list of those that pause, maybe ended meanwhile */
+    struct connection *next; /* in that list, or among the free */
+    int64_t resume_us;
+    struct connection *next_read; /* see `slow_reads` */
+    bool has_slow_read;
+    uint64_t call; /* that brought the last bytes, and where they ended */
+    const char *read_end;
+    char error[CURL_ERROR_SIZE];
+};
+
+/* NULL when there is no memory. */
+struct connection *connection_new(struct connection_shared *shared);
+void connection_free(struct connection *connection);
+
+/* Makes request `number` and readies the handle for curl_multi_add_handle. 0, or -1: there is
+ * no memory, and nothing was started. */
+int connection_start(struct connection *connection, uint64_t number, int64_t intended_us,
+                     int64_t now_us);
+
+/* libcurl has ended it with this result. */
+void connection_end(struct connection *connection, CURLcode code, int64_t now_us);
+
+/* We end it, for the run is interrupted. */
+void connection_interrupt(struct connection *connection, int64_t now_us);
+
+#endif
