@@ -88,6 +88,27 @@ healthz_says() {
     stop_responder
 }
 
+@test "kill -9 under the load client: every stream of it has failed, and none is called complete" {
+    local load
+
+    load=$(dirname "$RUNNEL")/load
+    [ -x "$load" ] || load=$ROOT/build/bin/load
+    start_responder
+    start_nginx
+    "$load" --unix-socket http.sock --streams 5 --prompt hello --tokens 1000 --json load.json \
+        http://localhost/stream >load.out 2>&1 3>&- &
+    pid=$!
+    owned "$pid"
+    all_run() { get /_debug/generated | jq -e '.ledger.running == 5' >/dev/null; }
+    wait_until 10 all_run
+    stop_responder KILL >killed || [ $? = 137 ]
+    status=0
+    ended_with "$pid" 20 || status=$?
+    cat load.out
+    [ "$status" = 1 ]
+    jq -e '.requests.failed == 5 and .failures.truncated + .failures.cut == 5' load.json
+}
+
 @test "killed 5 times over: the books hold each time" {
     start_responder --state runnel.state
     start_nginx
