@@ -25,14 +25,25 @@ enum {
 
 /* --- callbacks --- */
 
+/* The connection is there, and the request is about to be sent on it. */
+static int take_connected(void *context, char *address, char *local, int port, int local_port)
+{
+    struct connection *connection = context;
+
+    (void)address;
+    (void)local;
+    (void)port;
+    (void)local_port;
+    stream_sent(&connection->stream, clock_monotonic_us());
+    return CURL_PREREQFUNC_OK;
+}
+
 static size_t take_header(char *line, size_t size, size_t count, void *context)
 {
     struct connection *connection = context;
     size_t len = size * count;
     long status = 0;
     char *type = NULL;
-    curl_off_t pretransfer_us = 0;
-    curl_off_t first_byte_us = 0;
 
     /* The line that ends the head. An interim head (100 Continue) is not it, nor are trailers.
      */
@@ -42,14 +53,10 @@ static size_t take_header(char *line, size_t size, size_t count, void *context)
     curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status < 200)
         return len;
-    int64_t now_us = clock_monotonic_us();
     curl_easy_getinfo(connection->easy, CURLINFO_CONTENT_TYPE, &type);
-    curl_easy_getinfo(connection->easy, CURLINFO_PRETRANSFER_TIME_T, &pretransfer_us);
-    curl_easy_getinfo(connection->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte_us);
     bool is_event_stream = type != NULL && strncasecmp(type, "text/event-stream", 17) == 0 &&
                            (type[17] == '\0' || type[17] == ';' || type[17] == ' ');
-    stream_head(&connection->stream, (int)status, is_event_stream,
-                now_us - (first_byte_us - pretransfer_us), now_us);
+    stream_head(&connection->stream, (int)status, is_event_stream, clock_monotonic_us());
     return len;
 }
 
@@ -115,6 +122,8 @@ static void set_lasting(struct connection *connection)
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "runnel-load/0.1.0");
     curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, options->keepalive ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, options->keepalive ? 0L : 1L);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, take_connected);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, connection);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, connection);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);

@@ -67,14 +67,17 @@ void stream_start(struct stream *stream, uint64_t number, struct fate fate, int6
     figures->has_asked_ttft = true;
 }
 
-void stream_head(struct stream *stream, int status, bool is_event_stream, int64_t sent_us,
-                 int64_t now_us)
+void stream_sent(struct stream *stream, int64_t now_us)
+{
+    stream->sent_us = now_us;
+}
+
+void stream_head(struct stream *stream, int status, bool is_event_stream, int64_t now_us)
 {
     stream->status = status;
     stream->is_stream = status == 200 && is_event_stream;
-    stream->sent_us = sent_us;
-    events_write(stream->shared->events, stream->number, now_us - sent_us, stream->reads,
-                 "head", 0);
+    events_write(stream->shared->events, stream->number, now_us - stream->sent_us,
+                 stream->reads, "head", 0);
 }
 
 static void fail(struct stream *stream, enum failure failure, const char *format, ...)

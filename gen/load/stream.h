@@ -16,8 +16,8 @@
 
 /*
  * One request from its start to its end: what comes is read, checked, timed and counted. It
- * knows no socket: whoever has one calls it, in this order: stream_start, stream_head, any
- * number of stream_begin_read and stream_read, stream_end.
+ * knows no socket: whoever has one calls it, in this order: stream_start, stream_sent,
+ * stream_head, any number of stream_begin_read and stream_read, stream_end.
  *
  * A stream that has failed is read on to its end, so that the server's load and books are those
  * of a client that stays; only its first failure counts.
@@ -80,9 +80,11 @@ void stream_free(struct stream *stream);
 void stream_start(struct stream *stream, uint64_t number, struct fate fate, int64_t intended_us,
                   int64_t now_us);
 
-/* The head is there; `sent_us` is when the request was sent. */
-void stream_head(struct stream *stream, int status, bool is_event_stream, int64_t sent_us,
-                 int64_t now_us);
+/* The connection is there, the request goes out. */
+void stream_sent(struct stream *stream, int64_t now_us);
+
+/* The head has come. */
+void stream_head(struct stream *stream, int status, bool is_event_stream, int64_t now_us);
 
 /* What stream_read gets from here on was read from the socket now. */
 void stream_begin_read(struct stream *stream, int64_t now_us);

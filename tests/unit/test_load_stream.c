@@ -57,7 +57,8 @@ static void start(struct lab *lab, uint64_t number, struct fate fate)
 
 static void head(struct lab *lab)
 {
-    stream_head(&lab->stream, 200, true, SENT, SENT + 10);
+    stream_sent(&lab->stream, SENT);
+    stream_head(&lab->stream, 200, true, SENT + 10);
 }
 
 static int read_at(struct lab *lab, int64_t now_us, const char *bytes)
@@ -368,7 +369,8 @@ static void test_http(void **state)
         open_lab(&lab, &options);
         start(&lab, 0, (struct fate){0});
         if (rows[row].status > 0) {
-            stream_head(&lab.stream, rows[row].status, false, SENT, SENT + 1);
+            stream_sent(&lab.stream, SENT);
+            stream_head(&lab.stream, rows[row].status, false, SENT + 1);
             assert_int_equal(read_at(&lab, SENT + 1, rows[row].body), 0);
         }
         stream_end(&lab.stream, rows[row].end, "detail", SENT + 3);
