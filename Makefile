@@ -163,6 +163,8 @@ install: all
 	install -m 755 $(BIN)/runnel $(BIN)/gen $(BIN)/load $(DESTDIR)$(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/share/runnel/web
 	install -m 644 fcgi-app/web/* $(DESTDIR)$(PREFIX)/share/runnel/web
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 
 clean:
 	rm -rf build
