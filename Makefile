@@ -129,6 +129,12 @@ proxies: all
 	@tests/proxies/setup
 	@tests/run proxies
 
+# runnel and others behind the same nginx; what it measures is in build/bench.
+bench: all
+	@scripts/deps --test --clients
+	@tests/bench/setup
+	@tests/bench/run
+
 check: all sanitized
 	@tests/run lint unit tsan scripts
 
@@ -177,10 +183,11 @@ help:
 	@echo 'make check        everything but the integration suite'
 	@echo 'make test-all     what takes longer: suites under sanitizers, clients, the live page, the abort storm'
 	@echo 'make lint, unit, scripts-test, integration, clients, browser, storm, proxies'
+	@echo 'make bench        runnel, a plain Node.js and a Starlette server under the same load'
 	@echo 'make asan, tsan   the same binaries under sanitizers, in build/asan and build/tsan'
 	@echo 'make format, install, clean'
 
 .PHONY: all unit-binaries lab test test-all deps deps-test up down check lint unit scripts-test \
-        integration clients browser storm proxies asan tsan sanitized format install clean help
+        integration clients browser storm proxies bench asan tsan sanitized format install clean help
 .SECONDARY:
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

@@ -1,0 +1,47 @@
+#!/usr/bin/env bats
+# The bench: its summary on runs with known medians, and what its options refuse. It measures nothing
+# here: that is `make bench`.
+
+bats_require_minimum_version 1.5.0
+load awk.bash
+
+@test "medians of odd and even counts, and ratios to runnel, level by level" {
+    printf '%s\t' round level peer a >"$BATS_TEST_TMPDIR/runs"
+    printf 'b\n' >>"$BATS_TEST_TMPDIR/runs"
+    while read -r line; do
+        printf '%s\n' "${line// /$'\t'}" >>"$BATS_TEST_TMPDIR/runs"
+    done <<END
+1 100:20 runnel 10 0
+1 100:20 node 30 7
+1 900:20 node 5 1
+2 100:20 node 20 9
+2 100:20 runnel 4 0
+3 100:20 runnel 1e2 0
+3 100:20 node -1 8
+4 100:20 node 40 1
+END
+    for awk in "${AWKS[@]}"; do
+        run program "$awk" bench_summary "$BATS_TEST_TMPDIR/runs"
+        echo "$awk: $output"
+        [ "${lines[0]}" = $'level\tpeer\truns\ta\tx\tb\tx' ]
+        [ "${lines[1]}" = $'100:20\trunnel\t3\t10.000\t1.00\t0.000\t-' ]
+        [ "${lines[2]}" = $'100:20\tnode\t4\t25.000\t2.50\t7.500\t-' ]
+        [ "${lines[3]}" = $'900:20\tnode\t1\t5.000\t-\t1.000\t-' ]
+        [ "${#lines[@]}" = 4 ]
+        run program "$awk" bench_summary -v base=node "$BATS_TEST_TMPDIR/runs"
+        [ "${lines[1]}" = $'100:20\trunnel\t3\t10.000\t0.40\t0.000\t0.00' ]
+    done
+}
+
+@test "options that are none: 2, and what is allowed is told" {
+    for arguments in '--levels 100' '--levels 100:x' '--levels 0:20' '--peers apache' '--rounds 0' '--seconds 1.5' \
+        '--rounds' '--nonsense 1'; do
+        # shellcheck disable=SC2086 # an option and its value
+        run "$ROOT/tests/bench/run" $arguments
+        echo "$arguments: $output"
+        [ "$status" = 2 ]
+        [[ "$output" == *"${arguments%% *}"* ]]
+    done
+    run "$ROOT/tests/bench/run" --help
+    [ "$status" = 0 ]
+}
