@@ -17,20 +17,21 @@
  * started in it, the others of what came in it. Slow readers are left out: they make their own
  * delays.
  *
- *   ttft       first token, since the request should have started
- *   ttft_sent  first token, since it was sent
- *   itl        between a token and the one before it, by the reads that completed them; 0 when
- *              they came together
- *   tpot       (last token - first token) / (tokens - 1), of complete streams
- *   total      [DONE], since the request should have started, of complete streams
- *   lateness   how much longer a gap was than itl_ms (signed); only when itl_ms is known and
- *              without jitter
- *   pace       sent - due by the server's stamps (stamps=1): the server's own part
- *   path       arrival - sent: the path's and this client's part. The clocks' offset is taken
- * out by the smallest difference of the run, so the quickest token has 0 due        arrival -
- * due: the two together turn       how long the client's loop was at work when a read came: as
- * much later than the bytes may a time be start      how late a request started, by this
- * client's doing (or --streams')
+ * - ttft: the first token, since the request should have started
+ * - ttft_sent: the first token, since it was sent
+ * - itl: between a token and the one before it, by the reads that completed them; 0 when they
+ *   came together
+ * - tpot: (last token - first token) / (tokens - 1), of complete streams
+ * - total: [DONE], since the request should have started, of complete streams
+ * - lateness: how much longer a gap was than itl_ms (signed); only when itl_ms is known, and
+ *   without jitter
+ * - pace: sent - due by the server's stamps (stamps=1): the server's own part
+ * - path: arrival - sent: the path's and this client's part. The clocks' offset is taken out by
+ *   the smallest difference of the run, so the quickest token has 0
+ * - due: arrival - due: the two together
+ * - turn: for each read, how long the loop was at work in this turn and the one before: by so
+ *   much at most is its time later than its bytes
+ * - start: how late a request started, by this client's doing (or --streams')
  */
 
 enum failure {

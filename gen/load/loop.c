@@ -27,9 +27,10 @@
 #include "gen/load/schedule.h"
 
 enum {
-    EVENTS_A_TURN = 512,
-    OWN_DESCRIPTORS = 32, /* files, epoll, what libcurl has for itself */
-    STARTS_A_TURN = 64,   /* then what is open is read again */
+    EVENTS_A_TURN = 4096,
+    OWN_DESCRIPTORS = 32,    /* files, epoll, what libcurl has for itself */
+    STARTS_A_TURN = 64,      /* then what is open is read again */
+    REFUSED_WAIT_US = 50000, /* a closed loop would do nothing but be refused */
 };
 
 struct loop {
@@ -46,8 +47,10 @@ struct loop {
     size_t count, room;
     struct connection *free;
     struct connection *pause_first, *pause_last; /* in the order in which they resume */
-    int64_t held_us;                             /* when --streams last put off a start */
-    const char *broken;                          /* why it cannot go on */
+    int64_t woke_us;                             /* when the last turn began to work */
+    int64_t refused_us; /* in the closed loop: no start before it, for one was refused */
+    int64_t held_us;    /* when --streams last put off a start */
+    const char *broken; /* why it cannot go on */
 };
 
 static volatile sig_atomic_t stop_signals;
@@ -169,6 +172,8 @@ static void start_due(struct loop *loop, int64_t now_us)
 {
     const struct options *options = loop->options;
 
+    if (now_us < loop->refused_us)
+        return;
     for (int i = 0; i < STARTS_A_TURN && stop_signals == 0; i++) {
         if (schedule_is_over(&loop->schedule, now_us))
             return;
@@ -189,8 +194,13 @@ static void start_due(struct loop *loop, int64_t now_us)
 
 static void end(struct loop *loop, struct connection *connection, CURLcode code)
 {
-    connection_end(connection, code, clock_monotonic_us());
+    uint64_t refused = loop->figures->failed_by[FAILURE_CONNECT];
+    int64_t now_us = clock_monotonic_us();
+
+    connection_end(connection, code, now_us);
     curl_multi_remove_handle(loop->multi, connection->easy);
+    if (loop->options->rate_milli == 0 && loop->figures->failed_by[FAILURE_CONNECT] > refused)
+        loop->refused_us = now_us + REFUSED_WAIT_US;
     if (!connection->is_paused) /* else it is free when its pause is over */
         set_free(loop, connection);
 }
@@ -268,17 +278,18 @@ static int64_t next_due_us(const struct loop *loop, int64_t now_us)
 
     if (loop->pause_first != NULL)
         due_us = earlier(due_us, loop->pause_first->resume_us);
-    if (!schedule_is_over(&loop->schedule, now_us))
-        due_us = earlier(due_us, schedule_due_us(&loop->schedule, loop->figures->open));
+    if (!schedule_is_over(&loop->schedule, now_us)) {
+        int64_t start_us = schedule_due_us(&loop->schedule, loop->figures->open);
+        due_us = earlier(due_us, start_us > loop->refused_us ? start_us : loop->refused_us);
+    }
     /* The duration may end while nothing else happens. */
     if (loop->options->duration_us > 0 && loop->figures->open == 0)
         due_us = earlier(due_us, loop->schedule.began_us + loop->options->duration_us);
     return due_us;
 }
 
-static int wait_for_events(const struct loop *loop, struct epoll_event *events)
+static int wait_for_events(const struct loop *loop, struct epoll_event *events, int64_t now_us)
 {
-    int64_t now_us = clock_monotonic_us();
     int64_t due_us = next_due_us(loop, now_us);
     int64_t wait_us = due_us > now_us ? due_us - now_us : 0;
     struct timespec wait = {.tv_sec = wait_us / 1000000, .tv_nsec = wait_us % 1000000 * 1000};
@@ -303,7 +314,9 @@ static void turn(struct loop *loop)
 {
     struct epoll_event events[EVENTS_A_TURN];
     uint64_t reads = loop->figures->reads;
-    int count = wait_for_events(loop, events);
+    int64_t slept_us = clock_monotonic_us();
+    int64_t work_us = slept_us - loop->woke_us;
+    int count = wait_for_events(loop, events, slept_us);
     int64_t woke_us = clock_monotonic_us();
 
     read_sockets(loop, events, count);
@@ -318,9 +331,12 @@ static void turn(struct loop *loop)
     start_due(loop, now_us);
     progress_tell(&loop->progress, loop->figures, now_us);
     figures_turn(loop->figures, now_us);
+    /* What was read may have been there since the turn before. */
+    work_us += clock_monotonic_us() - woke_us;
     if (woke_us >= loop->figures->window_start_us && woke_us <= loop->figures->window_end_us)
-        distribution_add(&loop->figures->of[FIGURE_TURN], clock_monotonic_us() - woke_us,
+        distribution_add(&loop->figures->of[FIGURE_TURN], work_us,
                          loop->figures->reads - reads);
+    loop->woke_us = woke_us;
 }
 
 static void interrupt(struct loop *loop)
@@ -399,6 +415,7 @@ int loop_run(const struct options *options, const struct target *target,
         int64_t now_us = clock_monotonic_us();
         schedule_start(&loop.schedule, options, now_us);
         figures_start(figures, options, now_us);
+        loop.woke_us = now_us;
         progress_start(&loop.progress, options, now_us);
         start_due(&loop, now_us);
     }

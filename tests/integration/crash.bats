@@ -109,6 +109,30 @@ healthz_says() {
     jq -e '.requests.failed == 5 and .failures.truncated + .failures.cut == 5' load.json
 }
 
+@test "nginx that goes away under the load client: it is refused, and does not spin" {
+    local load
+
+    load=$(dirname "$RUNNEL")/load
+    [ -x "$load" ] || load=$ROOT/build/bin/load
+    start_responder
+    start_nginx
+    "$load" --unix-socket http.sock --streams 3 --duration $((2 * SLOW)) --prompt hello --tokens 3 \
+        --control ttft_ms=5 --control itl_ms=1 --json load.json http://localhost/stream \
+        >load.out 2>&1 3>&- &
+    pid=$!
+    owned "$pid"
+    some_are_done() { get /_debug/generated | jq -e '.ledger.done > 10' >/dev/null; }
+    wait_until 10 some_are_done
+    stop_nginx
+    status=0
+    ended_with "$pid" 20 || status=$?
+    cat load.out
+    [ "$status" = 1 ]
+    # Three streams that wait 50 ms after each refusal.
+    jq -e '.failures.connect > 0 and .failures.connect <= (3 * 20 * 2 + 3) * '"$SLOW" load.json
+    jq -e '.requests | .started == .complete + .failed' load.json
+}
+
 @test "killed 5 times over: the books hold each time" {
     start_responder --state runnel.state
     start_nginx
