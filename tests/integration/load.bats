@@ -81,7 +81,7 @@ since() {
 @test "300 streams, 30 % aborts, 5 % slow readers: the counts are the ledger's, to the last" {
     before=$(sums)
     # Aborts up to the middle of the stream: one just before the end could be too late to cancel.
-    client --streams 300 --prompt 'hello {i}' --tokens 60 --control itl_ms=20 --control stamps=1 \
+    client --streams 300 --prompt 'hello {i}' --tokens 100 --control itl_ms=20 --control stamps=1 \
         --abort-rate 30 --abort-after 1..30 --slow-readers 5 --slow-pause 20 --verify --seed 7
     [ "$status" = 0 ]
     is '.requests | .started == 300 and .failed == 0 and .complete + .aborted == 300'
@@ -92,8 +92,8 @@ since() {
     since "$before" '$b.failed == $a.failed and $b.stalled == $a.stalled and $b.shed == $a.shed'
     since "$before" "\$b.delivered - \$a.delivered >= $(figure .tokens.received)"
     # Whoever stayed has all; who left has between 1 and 30.
-    is '.tokens.received >= .requests.complete * 60 + .requests.aborted'
-    is '.tokens.received <= .requests.complete * 60 + .requests.aborted * 30'
+    is '.tokens.received >= .requests.complete * 100 + .requests.aborted'
+    is '.tokens.received <= .requests.complete * 100 + .requests.aborted * 30'
 }
 
 @test "aborts anywhere: no token is received that was not delivered" {
@@ -187,16 +187,16 @@ END
         --control ttft_ms=50
     [ "$status" = 0 ]
     is '.requests.open_max == 5 and .requests.complete == 60 and .requests.delayed > 40'
-    is '.ms.ttft.p90 > 10 * .ms.ttft_sent.p50'
+    is '.ms.ttft.p90 > 3 * .ms.ttft_sent.p50'
     grep -q 'warning.*--streams' report
 }
 
 @test "a duration ends the starts, and what is open runs to its end" {
-    client --streams 5 --duration 1 --warmup 0.3 --prompt hello --tokens 20 --control itl_ms=5 \
+    client --streams 5 --duration "$SLOW" --warmup 0.3 --prompt hello --tokens 20 --control itl_ms=5 \
         --control ttft_ms=20 --verify --goodput ttft:60000,itl:60000
     [ "$status" = 0 ]
     is '.requests | .complete == .started and .started > 5'
-    is '.window.seconds > 0.699 and .window.seconds < 0.701'
+    is ".window.seconds - ($SLOW - 0.3) | fabs < 0.001"
     is '.window.complete < .requests.complete and .goodput.good == .window.complete'
     is '.ms.ttft.count < .requests.complete and .ms.ttft.count > 0'
 }
@@ -218,9 +218,10 @@ END
     [ "$status" = 0 ]
     is '.ms.itl.count == 980 and .ms.lateness.count == 980 and .ms.path.count == 1000'
     is '.ms.pace.min >= 0 and .ms.path.min == 0 and .ms.due.min >= 0'
-    is '.ms.ttft_sent.min > 100 and .asked_ttft_ms == 100'
-    # No stream is faster than its pace, and the median gap is the pace.
-    is '.ms.tpot.min > 19 and .ms.itl.p50 > 18 and .ms.itl.p50 < 22'
+    # The server sends nothing before it is due, and no clock can make it look earlier.
+    is '.ms.ttft_sent.min >= 100 and .asked_ttft_ms == 100 and .ms.total.min >= 100 + 49 * 20'
+    is '.ms.due.max >= .ms.path.max and .ms.due.max >= .ms.pace.max'
+    is '.ms.lateness.p50 - (.ms.itl.p50 - 20) | fabs < 0.05'
     # Two streams, each with a head, 50 tokens, an end of the events and of the body.
     [ "$(grep -c '^[01]	[0-9]*	[0-9]*	[a-z]*	[0-9]*$' events)" = 106 ]
     [ "$(awk -F '\t' '$4 == "token" { n += $5 } END { print n }' events)" = 100 ]
