@@ -131,15 +131,13 @@ static int take_line(struct reader *reader, const char *line, size_t len)
     return 0; /* a comment, or a field of no interest */
 }
 
-/* The end of a line that began in an earlier read. Its data must be kept at once: `line` will
- * hold the next one. */
+/* The end of a line that began in an earlier read. Its bytes stay where they are until this
+ * read ends. */
 static int take_cut_line(struct reader *reader, const char *bytes, size_t len)
 {
     if (buffer_append(&reader->line, bytes, len) != 0)
         return READER_TOO_LONG;
     int status = take_line(reader, reader->line.data, reader->line.len);
-    if (status == 0)
-        status = keep(reader);
     buffer_reset(&reader->line);
     return status;
 }
