@@ -32,6 +32,24 @@ plot() { run --separate-stderr "$ROOT/scripts/plot" "$@"; }
     done
 }
 
+@test "what the load client writes: streams from 0, one beside the other, without data" {
+    local awk
+
+    printf '# stream us read kind tokens\n0 100 1 token 1\n1 200000 1 token 1\n0 300 2 token 1\n1 500000 2 token 2\n' |
+        tr ' ' '\t' | sed 's/^#\t/# /' >events
+    printf 'seconds\tl\n0.200000\t1\n0.500000\t3\n' >want
+    printf '0\n200\n300000\n' >want_gaps
+    for awk in "${AWKS[@]}"; do
+        program "$awk" json,plot_timeline -v run=2 -v label=l events >got
+        same "$awk" want got
+        program "$awk" table_gaps events | sort -n >got
+        same "$awk" want_gaps got
+    done
+    command -v gnuplot || skip "no gnuplot"
+    plot --out . events
+    [ "$status" -eq 0 ]
+}
+
 @test "the gaps: of each run by itself, several tokens of an event, a share for each" {
     local awk
 
