@@ -13,6 +13,10 @@ function finding(severity, id, d, why) {
     F_SEVERITY[F_COUNT] = severity
     F_CHECK[F_COUNT] = id
     F_CTX[F_COUNT] = HERE
+    # The findings of a block stand together.
+    if (!(HERE in F_FROM))
+        F_FROM[HERE] = F_COUNT
+    F_TO[HERE] = F_COUNT
     F_FILE[F_COUNT] = F_NAME[d ? D_FILE[d] : C_FILE[HERE]]
     F_LINE[F_COUNT] = d ? D_LINE[d] : C_LINE[HERE]
     F_DIRECTIVE[F_COUNT] = d ? written(d) : ""

@@ -32,6 +32,8 @@ END {
         exit 3
     if (gathering) {
         for (file = 1; file <= file_count; file++) {
+            if (!(file in HAS_INCLUDE))
+                continue
             C_COUNT = 0
             new_context("main", -1, "", file, 1)
             CTX = 0
@@ -82,7 +84,8 @@ function check_all(    c, s, why) {
             SKIPPED[why]++
             continue
         }
-        checked++
+        if (++checked > 20000)
+            nginx_fail(C_FILE[c], C_LINE[c], "more than 20000 locations: choose with --host or --uri")
         # A server's own checks come once, with the first of its locations.
         if (s >= 0 && !(s in SERVER_CHECKED)) {
             SERVER_CHECKED[s] = 1

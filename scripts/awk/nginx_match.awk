@@ -136,16 +136,17 @@ function rank_of(c,    k, d, w, name, r, best) {
 
 # The location of block c (a server or a location) that serves the path: the one that matches exactly; else the
 # longest prefix, and in it its own locations; unless that is ^~, the first regex that matches wins. c itself
-# when none does. NO_REGEX tells the block around that ^~ was the longest prefix.
-function serve(c, path,    k, best, found, deeper) {
+# when none does.
+function serve(c, path,    i, k, best, found, deeper) {
     best = -1
-    for (k = 0; k < C_COUNT; k++)
-        if (C_UP[k] == c && C_KIND[k] == "location") {
-            if (L_MOD[k] == "=" && L_PATH[k] == path)
-                return k
-            if ((L_MOD[k] == "" || L_MOD[k] == "^~") && substr(path, 1, length(L_PATH[k])) == L_PATH[k] && (best < 0 || length(L_PATH[k]) > length(L_PATH[best])))
-                best = k
-        }
+    for (i = 1; i <= KIDS[c]; i++) {
+        k = KID[c, i]
+        if (L_MOD[k] == "=" && L_PATH[k] == path)
+            return k
+        if (is_prefix(k) && substr(path, 1, length(L_PATH[k])) == L_PATH[k] && \
+            (best < 0 || length(L_PATH[k]) > length(L_PATH[best])))
+            best = k
+    }
     if (best >= 0) {
         found = serve(best, path)
         # An exact or a regex location inside has the last word.
@@ -155,10 +156,16 @@ function serve(c, path,    k, best, found, deeper) {
     } else
         deeper = c
     if (best < 0 || L_MOD[best] != "^~")
-        for (k = 0; k < C_COUNT; k++)
-            if (C_UP[k] == c && C_KIND[k] == "location" && L_MOD[k] ~ /^~/ && is_matched(k))
+        for (i = 1; i <= KIDS[c]; i++) {
+            k = KID[c, i]
+            if (L_MOD[k] ~ /^~/ && is_matched(k))
                 return serve(k, path)
+        }
     return deeper
+}
+
+function is_prefix(l) {
+    return L_MOD[l] == "" || L_MOD[l] == "^~"
 }
 
 # Marks in SERVED what may serve the path: the location, and those that try_files or error_page send
@@ -175,15 +182,15 @@ function mark_served(path,    c, l) {
 }
 
 # A request for /a is answered by a redirect where a prefix /a/ passes requests on, and no = /a stands beside it.
-function redirected(c, path,    k, yes) {
+function redirected(c, path,    i, k, yes) {
     yes = 0
-    for (k = 0; k < C_COUNT; k++)
-        if (C_UP[k] == c && C_KIND[k] == "location") {
-            if (L_MOD[k] == "=" && L_PATH[k] == path)
-                return 0
-            if ((L_MOD[k] == "" || L_MOD[k] == "^~") && L_PATH[k] == path "/" && pass_of(k))
-                yes = 1
-        }
+    for (i = 1; i <= KIDS[c]; i++) {
+        k = KID[c, i]
+        if (L_MOD[k] == "=" && L_PATH[k] == path)
+            return 0
+        if (is_prefix(k) && L_PATH[k] == path "/" && pass_of(k))
+            yes = 1
+    }
     return yes
 }
 
@@ -201,12 +208,11 @@ function mark_location(l, server,    d, k, w) {
         }
 }
 
-function mark_named(name, server,    k) {
-    if (name !~ /^@/)
-        return
-    for (k = 0; k < C_COUNT; k++)
-        if (C_UP[k] == server && C_KIND[k] == "location" && C_ARG[k] == name)
-            mark_location(k, server)
+function mark_named(name, server,    i) {
+    if (name ~ /^@/)
+        for (i = 1; i <= KIDS[server]; i++)
+            if (C_ARG[KID[server, i]] == name)
+                mark_location(KID[server, i], server)
 }
 
 # Is the block, or one around it, what serves the path?

@@ -33,8 +33,13 @@ function nginx_store(line,    name) {
         return
     }
     # What stands before the first file is what nginx says on standard error.
-    if (file_count > 0)
-        LINE[++line_count] = line
+    if (file_count == 0)
+        return
+    LINE[++line_count] = line
+    if (line_count > 1000000)
+        nginx_fail(file_count, line_count - F_START[file_count] + 1, "the configuration has more than 1000000 lines")
+    if (gathering && index(line, "include"))
+        HAS_INCLUDE[file_count] = 1
 }
 
 function nginx_parse() {
@@ -177,9 +182,16 @@ function glob_regex(pattern,    re, i, c, j, first) {
 
 # --- characters to words ---
 
+# Most lines are one directive, or the beginning of a block, without a quote: those are not walked through.
 function feed_line(s,    at) {
+    if (T_MODE == "" && length(s) <= 4096 && s ~ /^[^"'\\{}#;\001-\010\013-\037\177]*[;{][ \t\r]*$/ && s !~ /[$]\{/) {
+        feed_whole(s)
+        return
+    }
+    if (s ~ /^[ \t\r]*(#.*)?$/ && (T_MODE == "" || T_MODE == "after"))
+        return
     # A tab and a CR are text, and so are the bytes of UTF-8; in a comment, anything.
-    if (s ~ /[\001-\010\013\014\016-\037\177]/ && s !~ /^[ \t]*#/)
+    if (s ~ /[\001-\010\013\014\016-\037\177]/)
         nginx_fail(CUR_FILE, CUR_LINE, "this is not text: a control character")
     if (length(s) <= 1024) {
         feed(s)
@@ -187,6 +199,17 @@ function feed_line(s,    at) {
     }
     for (at = 1; at <= length(s); at += 65536)
         feed_part(substr(s, at, 65536))
+}
+
+function feed_whole(s,    end, n, k) {
+    match(s, /[;{][ \t\r]*$/)
+    end = substr(s, RSTART, 1)
+    n = split(substr(s, 1, RSTART - 1), PIECE, " ")
+    if (T_N == 0)
+        D_START = CUR_LINE
+    for (k = 1; k <= n; k++)
+        T_W[++T_N] = PIECE[k]
+    feed_start(end)
 }
 
 function feed_part(s,    at) {
@@ -313,11 +336,17 @@ function feed_newline() {
 function feed_word(s, n) {
     T_WORD = T_WORD substr(s, 1, n)
     if (length(T_WORD) > 4096)
-        nginx_fail(CUR_FILE, T_START, "a word of more than 4096 bytes begins here: nginx does not take it (a quote that is not closed?)")
+        word_too_long()
     return substr(s, n + 1)
 }
 
+function word_too_long() {
+    nginx_fail(CUR_FILE, T_START, "a word of more than 4096 bytes begins here: nginx does not take it (a quote that is not closed?)")
+}
+
 function word_done(mode) {
+    if (T_N >= 100000)
+        nginx_fail(CUR_FILE, D_START, "a directive of more than 100000 words: " shown(T_W[1]))
     T_W[++T_N] = index(T_WORD, "\\") ? unescaped(T_WORD) : T_WORD
     T_MODE = mode
 }
@@ -371,6 +400,8 @@ function new_context(kind, up, arg, file, line) {
 function block_opened(    c, k) {
     if (C_DEPTH[CTX] >= 100)
         nginx_fail(CUR_FILE, D_START, "blocks are nested more than 100 deep")
+    if (C_COUNT >= 300000)
+        nginx_fail(CUR_FILE, D_START, "more than 300000 blocks")
     c = new_context(kind_of(T_W[1], C_KIND[CTX]), CTX, words_from(2), CUR_FILE, D_START)
     C_HEAD[c] = T_W[1] (T_N > 1 ? " " C_ARG[c] : "")
     C_WORDS[c] = T_N - 1
@@ -430,6 +461,7 @@ function note_directive(name,    d) {
     D_FILE[d] = CUR_FILE
     D_LINE[d] = D_START
     I[CTX, name, ++N[CTX, name]] = d
+    USED[name] = 1
     return d
 }
 

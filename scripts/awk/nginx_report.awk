@@ -5,10 +5,9 @@
 # Locations with the same findings are told once. What is the block's own place is the same for all.
 function signature(c,    f, s) {
     s = ""
-    for (f = 1; f <= F_COUNT; f++)
-        if (F_CTX[f] == c)
-            s = s F_SEVERITY[f] FS F_CHECK[f] FS F_WHY[f] FS F_HOW[f] FS \
-                (at_own_place(f) ? "" : F_FIX_FILE[f] ":" F_FIX_LINE[f]) FS F_FIX[f] "\n"
+    for (f = F_FROM[c]; f <= F_TO[c]; f++)
+        s = s F_SEVERITY[f] FS F_CHECK[f] FS F_WHY[f] FS F_HOW[f] FS \
+            (at_own_place(f) ? "" : F_FIX_FILE[f] ":" F_FIX_LINE[f]) FS F_FIX[f] "\n"
     return s
 }
 
@@ -20,9 +19,9 @@ function at_own_place(f) {
 function report_text(    c, s, n, k, group, first) {
     n = 0
     for (c = 0; c < C_COUNT; c++) {
-        s = signature(c)
-        if (s == "")
+        if (!(c in F_FROM))
             continue
+        s = signature(c)
         if (!(s in group)) {
             group[s] = ++n
             first[n] = c
@@ -49,8 +48,8 @@ function report_group(k, c,    m) {
 }
 
 function report_findings(c, severity,    f) {
-    for (f = 1; f <= F_COUNT; f++)
-        if (F_CTX[f] == c && F_SEVERITY[f] == severity)
+    for (f = F_FROM[c]; f <= F_TO[c]; f++)
+        if (F_SEVERITY[f] == severity)
             print_wrapped(sprintf("  %-8s %-17s ", severity, F_CHECK[f]), F_WHY[f], 100)
 }
 
@@ -82,8 +81,8 @@ function print_wrapped(before, s, width,    indent, n, word, k, line) {
 
 # Edits of the same kind at the same place together, each line once.
 function report_fixes(c, many,    f, g, at, n, line, k, told, seen) {
-    for (f = 1; f <= F_COUNT; f++) {
-        if (F_CTX[f] != c || F_HOW[f] == "")
+    for (f = F_FROM[c]; f <= F_TO[c]; f++) {
+        if (F_HOW[f] == "")
             continue
         at = F_HOW[f] " " F_FIX_FILE[f] ":" F_FIX_LINE[f]
         if (at in told)
@@ -93,8 +92,8 @@ function report_fixes(c, many,    f, g, at, n, line, k, told, seen) {
             print "  " (F_HOW[f] == "add" ? "add to the block at" : F_HOW[f]) " " F_FIX_FILE[f] ":" F_FIX_LINE[f] ":"
         else
             print "  add to " (many ? "each" : "it") ":"
-        for (g = f; g <= F_COUNT; g++) {
-            if (F_CTX[g] != c || F_HOW[g] " " F_FIX_FILE[g] ":" F_FIX_LINE[g] != at)
+        for (g = f; g <= F_TO[c]; g++) {
+            if (F_HOW[g] " " F_FIX_FILE[g] ":" F_FIX_LINE[g] != at)
                 continue
             n = split(F_FIX[g], line, "\n")
             for (k = 1; k <= n; k++)

@@ -6,6 +6,8 @@
 
 # The block, from c outwards, in which the directive stands; -1 if in none.
 function where(c, name) {
+    if (!(name in USED))
+        return -1
     for (; c >= 0; c = C_UP[c])
         if ((c, name) in N)
             return c
@@ -259,7 +261,9 @@ function values_begin(    k, c) {
     for (c = 0; c < C_COUNT; c++) {
         if (C_KIND[c] == "upstream")
             UPSTREAM[C_WORD[c, 1]] = c
-        else if (C_KIND[c] == "location")
+        else if (C_KIND[c] == "location") {
             location_parts(c)
+            KID[C_UP[c], ++KIDS[C_UP[c]]] = c
+        }
     }
 }
