@@ -83,7 +83,7 @@ function check_buffering(c,    d, name, deaf, tail, framed, wrong) {
     else if (server_tls(c))
         finding("fault", "buffering", d, name " is on (" origin(d) "): an HTTP/1.1 client over TLS gets nothing until 16 KiB have come (ssl_buffer_size)" tail)
     else
-        finding("warning", "buffering", d, name " is on (" origin(d) "): chunks pass, but Nagle's algorithm may hold them back for 40 ms, a reply without chunks waits, and a slow client does not slow the generator" tail)
+        finding("warning", "buffering", d, name " is on (" origin(d) "): " (P == "proxy" ? "chunks pass, but a reply without them waits," : "records pass, but") " Nagle's algorithm may hold one back for 40 ms, and a slow client does not slow the generator" tail)
 
     wrong = find_word(c, "add_header", "x-accel-buffering")
     if (!wrong && P == "proxy")
@@ -235,7 +235,7 @@ function check_filters(c,    d, k, name) {
         name = k == 1 ? "sub_filter" : "subs_filter"
         d = find(c, name)
         if (d && types_match(c, name "_types")) {
-            fix_replace(find(c, name "_types"), name "_types text/html;")
+            fix_types(find(c, name "_types"))
             finding("note", "sub-filter", d, name " reads " TYPE " too (" place(find(c, name "_types")) "): it rewrites what the tokens say")
         }
     }

@@ -63,6 +63,18 @@ function first_of(s) {
     return s
 }
 
+# Takes the stream's type, and *, out of a list of media types.
+function fix_types(d,    k, s) {
+    s = ""
+    for (k = 1; k <= D_WORDS[d]; k++)
+        if (D_WORD[d, k] != "*" && tolower(D_WORD[d, k]) != TYPE)
+            s = s " " quoted(D_WORD[d, k])
+    if (s == "")
+        fix_remove(d)
+    else
+        fix_replace(d, D_NAME[d] s ";")
+}
+
 function fix_none() {
     FIX_HOW = FIX_FILE = FIX_LINE = FIX = ""
 }

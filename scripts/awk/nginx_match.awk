@@ -168,8 +168,8 @@ function is_prefix(l) {
     return L_MOD[l] == "" || L_MOD[l] == "^~"
 }
 
-# Marks in SERVED what may serve the path: the location, and those that try_files or error_page send
-# it to by a name.
+# Marks in SERVED what may serve the path: the location, and those that it goes on to by a name (try_files; an
+# error_page for what it returns, or for a file that is not there).
 function mark_served(path,    c, l) {
     for (c = 0; c < C_COUNT; c++)
         if (CHOSEN[c]) {
@@ -194,18 +194,21 @@ function redirected(c, path,    i, k, yes) {
     return yes
 }
 
-function mark_location(l, server,    d, k, w) {
+function mark_location(l, server,    d, c, k) {
     if (l in SERVED)
         return
     SERVED[l] = 1
-    d = find(l, "try_files")
-    if (d && D_CTX[d] == l)
+    if (pass_of(l))
+        return
+    d = count(l, "try_files") ? I[l, "try_files", 1] : 0
+    if (d)
         mark_named(D_WORD[d, D_WORDS[d]], server)
-    if (!pass_of(l) && where(l, "error_page") >= 0)
-        for (k = 1; k <= count(where(l, "error_page"), "error_page"); k++) {
-            w = I[where(l, "error_page"), "error_page", k]
-            mark_named(D_WORD[w, D_WORDS[w]], server)
-        }
+    c = where(l, "error_page")
+    for (k = 1; c >= 0 && k <= N[c, "error_page"]; k++) {
+        d = I[c, "error_page", k]
+        if (has_word(d, count(l, "return") ? D_WORD[I[l, "return", 1], 1] : "404"))
+            mark_named(D_WORD[d, D_WORDS[d]], server)
+    }
 }
 
 function mark_named(name, server,    i) {

@@ -66,8 +66,8 @@ function nginx_fail(file, line, message) {
 # --- files ---
 
 function parse_file(file, depth,    k, s, open, was_file, was_line, was_open) {
-    if (depth > 64)
-        nginx_fail(CUR_FILE, CUR_LINE, "includes are nested more than 64 deep")
+    if (depth > 16)
+        nginx_fail(CUR_FILE, CUR_LINE, "includes are nested more than 16 deep")
     was_file = CUR_FILE
     was_line = CUR_LINE
     was_open = OPEN
@@ -398,8 +398,8 @@ function new_context(kind, up, arg, file, line) {
 }
 
 function block_opened(    c, k) {
-    if (C_DEPTH[CTX] >= 100)
-        nginx_fail(CUR_FILE, D_START, "blocks are nested more than 100 deep")
+    if (C_DEPTH[CTX] >= 50)
+        nginx_fail(CUR_FILE, D_START, "blocks are nested more than 50 deep")
     if (C_COUNT >= 300000)
         nginx_fail(CUR_FILE, D_START, "more than 300000 blocks")
     c = new_context(kind_of(T_W[1], C_KIND[CTX]), CTX, words_from(2), CUR_FILE, D_START)

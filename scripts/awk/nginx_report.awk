@@ -152,7 +152,7 @@ function report_tsv(    f, d) {
         d = pass_of(F_CTX[f])
         print F_SEVERITY[f], F_CHECK[f], field(F_FILE[f] ":" F_LINE[f]), field(server_label(F_CTX[f])), \
             field(location_label(F_CTX[f])), field(d ? D_NAME[d] " " D_WORD[d, 1] : ""), field(F_DIRECTIVE[f]), field(F_WHY[f]), \
-            F_HOW[f], field(F_HOW[f] == "" ? "" : F_FIX_FILE[f] ":" F_FIX_LINE[f]), field(F_FIX[f])
+            field(F_HOW[f]), field(F_HOW[f] == "" ? "" : F_FIX_FILE[f] ":" F_FIX_LINE[f]), field(F_FIX[f])
     }
 }
 
