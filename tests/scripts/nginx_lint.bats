@@ -2,8 +2,8 @@
 # nginx-lint on configurations of many styles: what it finds in them (nginx/*.expected; UPDATE=1 rewrites
 # those, to be reviewed), that nginx takes them, and its fixes, and sees them as it does.
 #
-# SC2030, SC2031: each test is a subshell, and sets its own variables.
-# shellcheck disable=SC2030,SC2031
+# SC2030, SC2031: each test is a subshell, and sets its own variables. SC2154: run sets stderr. SC2016: $a is nginx's.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 bats_require_minimum_version 1.5.0
 load awk.bash
