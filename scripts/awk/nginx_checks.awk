@@ -79,9 +79,9 @@ function check_buffering(c,    d, name, deaf, tail, framed, wrong) {
     framed = P == "proxy" ? http_version(c) != "1.0" : P == "fastcgi" && is_on(c, "fastcgi_keep_conn", "off")
     HELD = !framed
     if (HELD)
-        finding("fault", "buffering", d, name " is on (" origin(d) "): tokens wait in nginx until a buffer of 4 or 8 KiB is full, a short reply until its end" tail)
+        finding("fault", "buffering", d, name " is on (" origin(d) "): tokens wait in nginx until a buffer " (find(c, P "_buffer_size") || find(c, P "_buffers") ? "(" P "_buffers)" : "of 4 or 8 KiB") " is full, a short reply until its end" tail)
     else if (server_tls(c))
-        finding("fault", "buffering", d, name " is on (" origin(d) "): an HTTP/1.1 client over TLS gets nothing until 16 KiB have come (ssl_buffer_size)" tail)
+        finding("fault", "buffering", d, name " is on (" origin(d) "): an HTTP/1.1 client over TLS gets nothing until " value_of(c, "ssl_buffer_size", "16k") " have come (ssl_buffer_size)" tail)
     else
         finding("warning", "buffering", d, name " is on (" origin(d) "): " (P == "proxy" ? "chunks pass, but a reply without them waits," : "records pass, but") " Nagle's algorithm may hold one back for 40 ms, and a slow client does not slow the generator" tail)
 
@@ -119,7 +119,7 @@ function check_compression(c,    k, name, types, d, why) {
         if (BUFFERED)
             finding("fault", "compression", types, why ": with buffering on, it gives nothing away until the stream ends")
         else
-            finding("note", "compression", types, why ": it streams, but each stream costs a compressor (some 260 KiB with gzip) and each token a flush")
+            finding("note", "compression", types, why ": it streams, but each stream holds a compressor (about 100 KiB with gzip) and each token costs a flush")
     }
 }
 

@@ -79,6 +79,8 @@ function parse_file(file, depth,    k, s, open, was_file, was_line, was_open) {
     T_N = 0
     for (k = F_START[file]; k <= F_END[file]; k++) {
         CUR_LINE = k - F_START[file] + 1
+        if (CUR_LINE == 1 && substr(LINE[k], 1, 3) == "\357\273\277")
+            nginx_fail(file, 1, "the file begins with a byte order mark, which nginx takes for a word")
         feed_line(LINE[k])
         feed_newline()
     }

@@ -133,7 +133,7 @@ function plural(n, what) {
 }
 
 function summary(    s, k, n, reason) {
-    s = plural(checked + 0, "location") " checked"
+    s = checked ? plural(checked, "location") " checked" : "no location here passes requests on"
     n = split("probe asset subrequest websocket", reason, " ")
     for (k = 1; k <= n; k++)
         if (SKIPPED[reason[k]])
@@ -163,10 +163,20 @@ function field(s) {
     return s == "" ? "-" : s
 }
 
-function report_json(    f, n, k, line, d) {
+function report_json(    f, n, k, line, d, c) {
     json_begin()
-    printf "{\"locations_checked\":%d,\"faults\":%d,\"warnings\":%d,\"notes\":%d,\"findings\":[", \
+    printf "{\"locations_checked\":%d,\"faults\":%d,\"warnings\":%d,\"notes\":%d,", \
         checked, TALLY["fault"], TALLY["warning"], TALLY["note"]
+    if (uri != "") {
+        printf "\"served_by\":["
+        n = 0
+        for (c = 0; c < C_COUNT; c++)
+            if (CHOSEN[c])
+                printf "%s{\"server\":%s,\"location\":%s,\"redirect\":%s}", (n++ ? "," : ""), json(server_label(c)), \
+                    SERVED_BY[c] == c ? "null" : json(location_label(SERVED_BY[c])), REDIRECTED[c] ? "true" : "false"
+        printf "],"
+    }
+    printf "\"findings\":["
     for (f = 1; f <= F_COUNT; f++) {
         d = pass_of(F_CTX[f])
         printf "%s\n{\"severity\":%s,\"check\":%s,\"file\":%s,\"line\":%d,\"server\":%s,\"location\":%s,\"pass\":%s,\"directive\":%s,\"reason\":%s,\"fix\":", \

@@ -207,6 +207,34 @@ assert found["location"] == "location /\U0001f600\ufffd", ascii(found["location"
     [[ "$output" == "nginx-lint: what in an nginx configuration"* ]]
 }
 
+@test "each check is in docs/nginx-lint.md, each option in the man page and in --help" {
+    local name count=0
+
+    # Names that are given to finding(), and the options of the script's own reader.
+    while read -r name; do
+        echo "$name"
+        grep -q "^### .*\`$name\`" "$ROOT/docs/nginx-lint.md"
+        count=$((count + 1))
+    done < <(grep -o 'finding([^,]*, "[a-z0-9-]*"' "$PROGRAMS/nginx_checks.awk" | sed 's/.*"\(.*\)"/\1/' | sort -u)
+    [ "$count" -gt 25 ]
+    count=0
+    while read -r name; do
+        echo "$name"
+        grep -q "^\.It Fl .*${name#-}" "$ROOT/docs/man/nginx-lint.1"
+        grep -q "^#   .*$name" "$LINT"
+        count=$((count + 1))
+    done < <(sed -n '/^while/,/^done/s/^ *\(--[a-z|= -]*\)).*/\1/p' "$LINT" | grep -o -- '--[a-z-]*' | grep -v -x -- --help | sort -u)
+    [ "$count" -eq 12 ]
+}
+
+@test "the man page is well-formed" {
+    command -v man >/dev/null || skip "no man here"
+    run --separate-stderr man --warnings -E UTF-8 -l "$ROOT/docs/man/nginx-lint.1"
+    echo "$stderr"
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+}
+
 # --- as nginx sees it ---
 
 @test "nginx takes the configurations, and its dump gives the same findings" {
@@ -294,6 +322,9 @@ served() {
     served ' redirects /v2 to /v2/' --host acme.example.net --uri /v2
     served '_:80 has no location for /v2/: the server itself serves it' --host nobody --uri /v2/
     served 'which passes nothing on' --host acme.example.net --uri '/'
+    lint --json --host acme.example.net --uri /v12/chat/x "$CONFS/regex.conf" >json
+    jq -e '.served_by == [{"server": "~^(?<tenant>[a-z]{2,8})\\.example\\.net$:80", "location": "location ~ ^/v\\d{1,3}/chat/",
+           "redirect": false}, {"server": "localhost:8088", "location": null, "redirect": false}]' json || { cat json && return 1; }
 }
 
 # --- includes ---
@@ -359,6 +390,16 @@ http {
     [ "$(cut -f 4 <<<"$output" | tr '\n' ' ')" = "_:1 _:2 " ]
 }
 
+@test "lines that end in CR LF, in files and in dumps" {
+    conf $'http {\r\n server {\r\n proxy_buffering\r\n off\r\n;\r\n include y.conf;\r\n } }\r'
+    printf 'proxy_read_timeout 2h;\r\nlocation / {\r\n  proxy_pass http://10.0.0.1;\r\n}\r\n' >y.conf
+    finds "note accel-header,warning http-version" x.conf
+    { echo "# configuration file $PWD/x.conf:" && cat x.conf && echo "# configuration file $PWD/y.conf:" && cat y.conf; } >dump
+    finds "note accel-header,warning http-version" dump
+    sed -i 's/\r*$/\r/' dump
+    finds "note accel-header,warning http-version" dump
+}
+
 # --- hostile input ---
 
 @test "what cannot be read is told with its place" {
@@ -384,6 +425,8 @@ http {
     fails_with 3 "x.conf:2: the block is not closed: content_by_lua_block" x.conf
     conf 'server { location / { proxy_pass http://a; proxy_read_timeout 1x; } }'
     fails_with 3 'x.conf:1: proxy_read_timeout: "1x" is not a time' x.conf
+    printf '\357\273\277events { }\n' >x.conf
+    fails_with 3 "x.conf:1: the file begins with a byte order mark" x.conf
     printf 'a;\n\nb \000 c;\n' >x.conf
     fails_with 3 "x.conf:3: this is not text: a control character" x.conf
     fails_with 3 "not text" "$(command -v bats >/dev/null && readlink -f /bin/sh)"
@@ -423,6 +466,6 @@ grown() { awk -v n="$1" -v s="$2" 'BEGIN { for (i = 0; i < n; i++) printf "%s", 
     for awk in "${AWKS[@]}"; do
         RUNNEL_AWK=$awk run timeout 60 "$LINT" x.conf
         [ "$status" -eq 0 ]
-        [ "$output" = "0 locations checked: 0 faults, 0 warnings, 0 notes" ]
+        [ "$output" = "no location here passes requests on: 0 faults, 0 warnings, 0 notes" ]
     done
 }

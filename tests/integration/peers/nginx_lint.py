@@ -52,7 +52,7 @@ STREAMS = {
     "gzip-html": (ORIGIN + OFF + "gzip on;", set(), set()),
     "rate-off": (ORIGIN + OFF + "limit_rate 300;", set(), set()),
     "sub": (ORIGIN + OFF + "sub_filter_types *; sub_filter token Token;", {"note sub-filter"}, set()),
-    "nested": (ORIGIN + OFF + "expires -1;", set(), set()),
+    "expires-past": (ORIGIN + OFF + "expires -1;", set(), set()),
     "harmless": (ORIGIN + OFF + "slice 1k; proxy_set_header Range $slice_range; charset utf-8; charset_types *; gunzip on;"
                  "postpone_output 100k; tcp_nopush on; sendfile on; proxy_intercept_errors on; auth_request /yes;"
                  "lingering_close off; proxy_max_temp_file_size 0;", set(), set()),
