@@ -402,8 +402,8 @@ function new_context(kind, up, arg, file, line) {
 function block_opened(    c, k) {
     if (C_DEPTH[CTX] >= 50)
         nginx_fail(CUR_FILE, D_START, "blocks are nested more than 50 deep")
-    if (C_COUNT >= 300000)
-        nginx_fail(CUR_FILE, D_START, "more than 300000 blocks")
+    if (C_COUNT >= 50000)
+        nginx_fail(CUR_FILE, D_START, "more than 50000 blocks")
     c = new_context(kind_of(T_W[1], C_KIND[CTX]), CTX, words_from(2), CUR_FILE, D_START)
     C_HEAD[c] = T_W[1] (T_N > 1 ? " " C_ARG[c] : "")
     C_WORDS[c] = T_N - 1

@@ -39,7 +39,7 @@ fails_with() {
 
     shift 2
     for awk in "${AWKS[@]}"; do
-        RUNNEL_AWK=$awk run --separate-stderr timeout 60 "$LINT" "$@"
+        RUNNEL_AWK=$awk run --separate-stderr timeout 300 "$LINT" "$@"
         echo "$awk: $status: $stderr"
         [ "$status" -eq "$want" ]
         [[ "$stderr" == *"$text"* ]]
@@ -149,7 +149,7 @@ assert found["location"] == "location /\U0001f600\ufffd", ascii(found["location"
     finds "warning read-timeout" --silence-s 600 x.conf
     sed -i 's/timeout 90/timeout 1m500ms/' x.conf
     finds "" x.conf
-    sed -i 's/timeout 1m500ms/timeout 60000ms/' x.conf
+    sed -i 's/timeout 1m500ms/timeout 300000ms/' x.conf
     finds "warning read-timeout" x.conf
 }
 
@@ -451,7 +451,7 @@ grown() { awk -v n="$1" -v s="$2" 'BEGIN { for (i = 0; i < n; i++) printf "%s", 
     grown $((big / 2)) 'a{' >x.conf
     fails_with 3 "x.conf:1: blocks are nested more than 50 deep" x.conf
     grown $((big / 5)) 'a{}b;' >x.conf
-    fails_with 3 "x.conf:1: more than 300000 blocks" x.conf
+    fails_with 3 "x.conf:1: more than 50000 blocks" x.conf
     head -c $big /dev/zero | tr '\000' '\n' >x.conf
     fails_with 3 "x.conf:1000001: the configuration has more than 1000000 lines" x.conf
     head -c $big /dev/urandom >x.conf
@@ -464,7 +464,7 @@ grown() { awk -v n="$1" -v s="$2" 'BEGIN { for (i = 0; i < n; i++) printf "%s", 
 @test "a map of a hundred thousand lines is read in linear time" {
     { printf 'http {\n map $a $b {\n' && seq -f '  "~^/x%.0f" v;' 100000 && printf ' }\n}\n'; } >x.conf
     for awk in "${AWKS[@]}"; do
-        RUNNEL_AWK=$awk run timeout 60 "$LINT" x.conf
+        RUNNEL_AWK=$awk run timeout 300 "$LINT" x.conf
         [ "$status" -eq 0 ]
         [ "$output" = "no location here passes requests on: 0 faults, 0 warnings, 0 notes" ]
     done
