@@ -253,8 +253,10 @@ ask_head() {
     if [ "$status" != 200 ]; then
         finding note head HEAD "is answered with $status, GET with 200"
     elif [ -n "$LEDGER_URL" ] && ledger_ask "$id"; then
+        put head_generates yes
         finding fault head HEAD "started a generation of $(record generated) tokens: the path sends it on as GET"
     else
+        put head_generates no
         finding ok head HEAD "200 at once, and nothing is generated"
     fi
 }

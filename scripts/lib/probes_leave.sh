@@ -6,7 +6,10 @@
 # known of the request; extra tokens were generated, and noticed_ms passed, after the client had gone.
 #
 # By the ledger's count and not by what arrives: behind a buffer nothing arrives.
-ABORT_WAIT_MS=12000
+# Tokens are far apart in decode, so that none is made between the last look into the ledger and the
+# leaving, not on a busy machine either.
+ABORT_WAIT_MS=9000
+ABORT_ITL_MS=200
 abort_probe() {
     runnel_url "$2"
     id=$(new_id)
@@ -57,48 +60,72 @@ ask_aborts() {
         finding note abort abort "not known: nothing answers at /_debug/generated. --origin URL-or-socket tells where the server can be asked"
         return
     fi
-    tokens=$((ABORT_WAIT_MS / SLOW_ITL_MS))
-    abort_probe decode "max_tokens=$tokens&ttft_ms=50&itl_ms=$SLOW_ITL_MS" 5
+    abort_probe decode "max_tokens=$((ABORT_WAIT_MS / ABORT_ITL_MS))&ttft_ms=50&itl_ms=$ABORT_ITL_MS" 5
     judge_decode
-    abort_probe gap "max_tokens=100&ttft_ms=50&itl_ms=$SLOW_ITL_MS&fault=stall@5:4000" 5
+    silence="max_tokens=60&ttft_ms=50&itl_ms=$SLOW_ITL_MS&fault=stall@5:4000"
+    abort_probe gap "$silence" 5
     judge_silent gap "a silence of 4 s after 5 tokens"
-    abort_probe prefill "max_tokens=100&ttft_ms=4000&itl_ms=$SLOW_ITL_MS" 0
+    [ "$class" = ok ] || [ -z "$outcome" ] || ask_ping "$silence"
+    abort_probe prefill "max_tokens=60&ttft_ms=4000&itl_ms=$SLOW_ITL_MS" 0
     judge_silent prefill "a prefill of 4 s"
+}
+
+# abort_finding NAME LEVEL CODE SENTENCE: the level is a figure too: one that does not depend on times.
+abort_finding() {
+    class=$2
+    put "abort_$1_class" "$2"
+    finding "$2" "$3" "abort in $1" "$4"
 }
 
 # What came of a stream that its client left after 5 of many tokens. One token may have been made
 # between the last look into the ledger and the leaving.
 judge_decode() {
     case $outcome in
-        '') finding note abort "abort in decode" "not known: the ledger has no request with our X-Request-Id; the path must pass it on" ;;
+        '') abort_finding decode note abort "not known: the ledger has no request with our X-Request-Id; the path must pass it on" ;;
         cancelled | failed)
             if [ "$extra" -gt 10 ]; then
-                finding fault abort "abort in decode" "noticed only after $(more_tokens "$extra"), $noticed_ms ms after the client had gone"
+                abort_finding decode fault abort "noticed only after $(more_tokens "$extra"), $noticed_ms ms after the client had gone"
             elif [ "$extra" -le 1 ]; then
-                finding ok abort "abort in decode" "$outcome with $(more_tokens "$extra"), within $noticed_ms ms ($(record detected_by))"
+                abort_finding decode ok abort "$outcome with $(more_tokens "$extra"), within $noticed_ms ms ($(record detected_by))"
             else
-                finding limit abort-late "abort in decode" "$outcome after $(more_tokens "$extra"), $noticed_ms ms after the client had gone ($(record detected_by))"
+                abort_finding decode limit abort-late "$outcome after $(more_tokens "$extra"), $noticed_ms ms after the client had gone ($(record detected_by))"
             fi
             ;;
-        *) finding fault abort "abort in decode" "never noticed: the outcome is $outcome, with $(more_tokens "$extra") for nobody" ;;
+        *) abort_finding decode fault abort "never noticed: the outcome is $outcome, with $(more_tokens "$extra") for nobody" ;;
     esac
 }
 
 # judge_silent NAME WHAT: of a client that left while nothing was sent, for 4 s.
 judge_silent() {
     case $outcome in
-        '') finding note abort "abort in $1" "not known: the ledger has no request with our X-Request-Id" ;;
+        '') abort_finding "$1" note abort "not known: the ledger has no request with our X-Request-Id" ;;
         cancelled | failed)
             if [ "$noticed_ms" -lt 3000 ]; then
-                finding ok abort "abort in $1" "$outcome within $noticed_ms ms, in $2"
+                abort_finding "$1" ok abort "$outcome within $noticed_ms ms, in $2"
             elif [ "$extra" -gt 10 ]; then
-                finding fault abort "abort in $1" "noticed only after $(more_tokens "$extra"), $noticed_ms ms after the client had gone, in $2"
+                abort_finding "$1" fault abort "noticed only after $(more_tokens "$extra"), $noticed_ms ms after the client had gone, in $2"
             else
-                finding limit abort-late "abort in $1" "noticed only when tokens came again ($(more_tokens "$extra")), $noticed_ms ms after the client had gone, in $2"
+                abort_finding "$1" limit abort-late "noticed only when tokens came again ($(more_tokens "$extra")), $noticed_ms ms after the client had gone, in $2"
             fi
             ;;
-        *) finding fault abort "abort in $1" "never noticed: the outcome is $outcome, with $(more_tokens "$extra"), for a client that left in $2" ;;
+        *) abort_finding "$1" fault abort "never noticed: the outcome is $outcome, with $(more_tokens "$extra"), for a client that left in $2" ;;
     esac
+}
+
+# ask_ping QUERY: would comments help, which are written in the silence?
+ask_ping() {
+    abort_probe ping "$1&ping_ms=250" 5
+    case $outcome in
+        cancelled | failed)
+            if [ "$noticed_ms" -lt 3000 ]; then
+                put abort_ping_class ok
+                finding note abort "abort in gap" "with a comment every 250 ms in the silence (ping_ms): $outcome within $noticed_ms ms"
+                return
+            fi
+            ;;
+    esac
+    put abort_ping_class none
+    finding note abort "abort in gap" "comments in the silence (ping_ms) do not help"
 }
 
 # A client that closes its sending side and goes on reading (nc -N): is that an abort?
@@ -111,7 +138,7 @@ ask_half_close() {
         finding note half-close half-close "not tried: it needs perl"
         return
     }
-    runnel_url "max_tokens=10&ttft_ms=300&itl_ms=20"
+    runnel_url "max_tokens=30&ttft_ms=100&itl_ms=50"
     rest=${URL#http://}
     host=${rest%%/*}
     # shellcheck disable=SC2086 # an empty socket is no argument
@@ -128,11 +155,13 @@ ask_half_close() {
     fi
 }
 
-# A client that does not read: when does the server feel it?
+# A client that does not read: when does the server feel it? Long events, 16 MB of them: the sockets of
+# two hops hold 8.
+SLOW_READER_EVENT_BYTES=160
 ask_slow_reader() {
     [ -n "$LEDGER_URL" ] || return 0
     id=$(new_id)
-    runnel_url "max_tokens=100000&ttft_ms=0&itl_ms=0&stamps=1"
+    runnel_url "max_tokens=100000&ttft_ms=0&itl_ms=0&stamps=1&ids=1&wire=comments"
     open_stream "$id"
     exec 9<"$TMP/stream"            # open, and never read
     if ! wait_generated "$id" 1; then
@@ -151,13 +180,16 @@ ask_slow_reader() {
     done
     exec 9<&-
     leave
-    absorbed_kb=$(($(record generated) * 85 / 1000))
+    absorbed_kb=$(($(record generated) * SLOW_READER_EVENT_BYTES / 1000))
     put absorbed_kb "$absorbed_kb"
     if [ "$(record outcome)" = "done" ]; then
+        put slow_reader limit
         finding limit slow-reader "slow reader" "a client that reads nothing is not felt: all 100,000 tokens, about $absorbed_kb KB, were generated and wait on the path"
     elif [ "$absorbed_kb" -gt 1000 ]; then
+        put slow_reader note
         finding note slow-reader "slow reader" "about $absorbed_kb KB are generated for a client that reads nothing before the server feels it"
     else
+        put slow_reader ok
         finding ok slow-reader "slow reader" "about $absorbed_kb KB are generated for a client that reads nothing, then the server waits"
     fi
 }

@@ -64,7 +64,8 @@ names_fault() {
     [ "$status" -eq 0 ]
     [[ "$output" != *$'\nFAULT'* && "$output" != *$'\nlimit'* ]]
     for line in stream=clean compressed=none silence=5s cached=no x_accel_buffering=kept abort_decode=cancelled \
-        abort_gap=cancelled abort_prefill=cancelled half_close=aborted head=200 http10=ok http2=none verdict=clean; do
+        abort_decode_class=ok abort_gap=cancelled abort_gap_class=ok abort_prefill=cancelled abort_prefill_class=ok \
+        half_close=aborted head=200 head_generates=no http10=ok http2=none verdict=clean; do
         figure_is "$line"
     done
     books_hold
@@ -144,11 +145,16 @@ END
     [ "$(sed -n 's/^abort_decode_extra=//p' figures)" -gt 20 ]
     figure_is abort_gap=done
     figure_is abort_prefill=done
+    figure_is abort_gap_class=fault
+    figure_is abort_ping_class=none
     # Without buffering, nginx notices when it next writes: soon in decode, late in a silence.
     path late "s|listen unix:late.sock;|&listen 127.0.0.1:$(free_port);|" 's|fastcgi_ignore_client_abort off;|fastcgi_ignore_client_abort on;|'
     doctor late --ask abort
     [ "$status" -eq 0 ]
     [[ "$(one_line)" =~ "limit abort in gap "[^.]*"noticed only when tokens came again" ]]
+    [[ "$(one_line)" =~ "note abort in gap with a comment every 250 ms in the silence (ping_ms): "[a-z]*" within" ]]
+    figure_is abort_gap_class=limit
+    figure_is abort_ping_class=ok
 }
 
 @test "a client that reads nothing: sndbuf says how much is generated for it" {
