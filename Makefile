@@ -102,7 +102,8 @@ down:
 	@scripts/down
 
 # What takes longer than make test should: the integration suite once more, against the responder
-# under each sanitizer; clients from the registries; the live page; the abort storm.
+# under each sanitizer; clients from the registries; the beds of real proxies; the live page; the
+# abort storm.
 test-all: deps-test
 	@scripts/deps --clients
 	@$(MAKE) --no-print-directory all sanitized
@@ -110,7 +111,8 @@ test-all: deps-test
 	RUNNEL=build/tsan/bin/runnel tests/run integration
 	@tests/clients/setup
 	@tests/tools/setup
-	@tests/run clients browser storm metrics
+	@tests/proxies/setup
+	@tests/run clients browser proxies storm metrics
 
 clients: all
 	@scripts/deps --clients
@@ -127,7 +129,7 @@ storm: all
 
 proxies: all
 	@tests/proxies/setup
-	@tests/run proxies
+	@scripts/proxies run
 
 # runnel and others behind the same nginx; what it measures is in build/bench.
 bench: all
@@ -181,8 +183,9 @@ help:
 	@echo 'make              build build/bin/runnel, build/bin/gen and build/bin/load'
 	@echo 'make up, down     start and stop nginx and the responder on 127.0.0.1:8170'
 	@echo 'make check        everything but the integration suite'
-	@echo 'make test-all     what takes longer: suites under sanitizers, clients, the live page, the abort storm'
-	@echo 'make lint, unit, scripts-test, integration, clients, browser, storm, proxies'
+	@echo 'make test-all     what takes longer: suites under sanitizers, clients, the live page, proxies, the abort storm'
+	@echo 'make lint, unit, scripts-test, integration, clients, browser, storm'
+	@echo 'make proxies      what nginx, Apache, HAProxy and others do with a stream: a table (eight minutes)'
 	@echo 'make bench        runnel, a plain Node.js and a Starlette server under the same load'
 	@echo 'make asan, tsan   the same binaries under sanitizers, in build/asan and build/tsan'
 	@echo 'make format, install, clean'

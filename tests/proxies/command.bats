@@ -73,10 +73,12 @@ own_tree() {
 }
 
 @test "what is not known is refused in a sentence" {
-    run -2 --separate-stderr proxies
-    [[ "$stderr" == *"list, up or down"* ]]
     run -2 --separate-stderr proxies start
-    [[ "$stderr" == *"unknown command 'start'"* ]]
+    [[ "$stderr" == *"'start' is neither a command (run, list, up, down) nor one of the beds"* ]]
+    run -2 --separate-stderr proxies run nginx --jobs
+    run -2 --separate-stderr proxies run --jobs 0 nginx
+    [[ "$stderr" == *"--jobs: 0"* ]]
+    run -2 --separate-stderr proxies run nginx/none
     run -2 --separate-stderr proxies up
     run -2 --separate-stderr proxies up nginx
     [[ "$stderr" == *"one of nginx/default"*"nginx/tuned"* ]]
@@ -202,6 +204,55 @@ PYTHON
     run -3 --separate-stderr proxies up haproxy/tuned
     [[ "$stderr" == *RUNNEL_PROXIES_PORT* ]]
     nothing_runs
+}
+
+# run_part NAME...: what can be known in seconds.
+run_part() { proxies run --out "$TRASH/result" "$@" -- --ask header; }
+
+@test "a bed that does not do what is expected: exit 1, naming bed, figure, expected and got" {
+    own_tree
+    echo 'x_accel_buffering=eaten' >"$TREE/tests/proxies/nginx/tuned/expected"
+    run -1 run_part nginx/tuned
+    [[ "$output" == *"nginx/tuned: x_accel_buffering=kept, expected =eaten"* ]]
+    [[ "$output" == *"0 as expected, 1 not, 0 not measured"* ]]
+    [ -s "$TRASH/result/nginx/tuned/logs/error.log" ] || [ -s "$TRASH/result/nginx/tuned/logs/runnel.log" ]
+    # Patterns, several with bars, and !=.
+    printf '%s\n' '# a comment' '' 'x_accel_buffering=eaten|k*' 'drain!=cut' 'crash=hid???' 'bytes!=changed|lost' \
+        >"$TREE/tests/proxies/nginx/tuned/expected"
+    run -0 run_part nginx/tuned
+    [[ "$output" == *"1 as expected, 0 not, 0 not measured"* ]]
+    [ ! -e "$TRASH/result/nginx/tuned/logs" ]
+    printf '%s\n' 'drain!=cut|whole' 'nonsense' >"$TREE/tests/proxies/nginx/tuned/expected"
+    run -1 run_part nginx/tuned
+    [[ "$output" == *"nginx/tuned: drain=whole, expected !=cut|whole"*"'nonsense' is neither"* ]]
+    rm "$TREE/tests/proxies/nginx/tuned/expected"
+    run -1 run_part nginx/tuned
+    [[ "$output" == *"nginx/tuned: nothing is expected of it"* ]]
+    nothing_runs
+}
+
+@test "a bed that cannot be measured: exit 3, and the others are" {
+    own_tree
+    echo 'no_such_directive on;' >>"$TREE/tests/proxies/nginx/default/nginx.conf"
+    run -3 run_part nginx
+    [[ "$output" == *"nginx/default: it does not start"*no_such_directive* ]]
+    [[ "$output" == *"1 as expected, 0 not, 1 not measured"* ]]
+    grep -q '^nginx/tuned' "$TRASH/result/result.tsv"
+    run -1 grep '^nginx/default' "$TRASH/result/result.tsv"
+    nothing_runs
+}
+
+@test "a run that is told to stop leaves nothing that runs" {
+    export TMPDIR=$TRASH
+    "$ROOT/scripts/proxies" run --out "$TRASH/result" nginx haproxy/tuned >"$TRASH/out" 2>&1 3>&- 4>&- &
+    run=$!
+    wait_until 30 test -n "$(find "$TRASH" -path '*nginx/tuned/answer')"
+    kill -TERM "$run"
+    status=0
+    wait "$run" || status=$?
+    [ "$status" -eq 143 ]
+    [ -z "$(find "$TRASH" -name 'runnel-proxies.*')" ]
+    RUNNEL_PROXIES=$TRASH nothing_runs
 }
 
 @test "two at the same time" {
