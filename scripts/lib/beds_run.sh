@@ -1,6 +1,6 @@
 # What `scripts/proxies run` does with the beds: measures each, compares with what is expected of it,
 # and writes the tables. Sourced after common.sh, server.sh and beds.sh.
-# shellcheck shell=sh disable=SC2034,SC2154 # its variables are the callers', and the other way
+# shellcheck shell=sh disable=SC2034,SC2153,SC2154 # its variables are the callers', and the other way
 
 OUT=$ROOT/build/proxies/result
 JOBS=2
@@ -164,7 +164,8 @@ one_of() {
 run_chosen() {
     chmod 711 -- "$TMP"         # the workers of root's servers are another user
     RUNNEL_PROXIES=$TMP/beds
-    export RUNNEL_PROXIES
+    TMPDIR=$TMP
+    export RUNNEL_PROXIES TMPDIR
     RUNNING=
     trap end_run EXIT
     while IFS= read -r bed; do

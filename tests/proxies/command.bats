@@ -18,6 +18,10 @@ setup() {
 
 teardown() {
     proxies down || true
+    if [ -n "${RUN:-}" ]; then
+        kill -TERM "$RUN" 2>/dev/null || true
+        wait_until 60 is_gone "$RUN"
+    fi
     [ -z "${HOLDER:-}" ] || kill "$HOLDER" 2>/dev/null || true
     rm -rf "$TRASH"
 }
@@ -242,16 +246,18 @@ run_part() { proxies run --out "$TRASH/result" "$@" -- --ask header; }
     nothing_runs
 }
 
+bed_has_answered() { find "$TRASH" -path '*/beds/nginx/tuned/answer' | grep -q .; }
+
 @test "a run that is told to stop leaves nothing that runs" {
     export TMPDIR=$TRASH
     "$ROOT/scripts/proxies" run --out "$TRASH/result" nginx haproxy/tuned >"$TRASH/out" 2>&1 3>&- 4>&- &
-    run=$!
-    wait_until 30 test -n "$(find "$TRASH" -path '*nginx/tuned/answer')"
-    kill -TERM "$run"
+    RUN=$!
+    wait_until 30 bed_has_answered
+    kill -TERM "$RUN"
     status=0
-    wait "$run" || status=$?
+    wait "$RUN" || status=$?
     [ "$status" -eq 143 ]
-    [ -z "$(find "$TRASH" -name 'runnel-proxies.*')" ]
+    [ -z "$(find "$TRASH" -name 'runnel-*')" ]
     RUNNEL_PROXIES=$TRASH nothing_runs
 }
 
