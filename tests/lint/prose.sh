@@ -38,4 +38,40 @@ problems=$(
 )
 check 'docs/http-api.md names each control' "$problems"
 
+# Lines that are indented under `From [...](../tests/proxies/NAME/VARIANT/FILE)` are quoted from there.
+quoted=$(
+    awk '
+        match($0, /\]\(\.\.\/tests\/proxies\/[^)]*\)/) { file = substr($0, RSTART + 5, RLENGTH - 6) }
+        /^[#-]/ { file = "" }
+        /^    / && file != "" {
+            sub(/^ +/, "")
+            print file "\t" $0
+        }
+    ' docs/proxies.md
+)
+problems=$(
+    printf '%s\n' "$quoted" | while IFS='	' read -r file line; do
+        sed 's/^[[:space:]]*//' "$file" | grep -Fqx -- "$line" ||
+            echo "docs/proxies.md: '$line' is not a line of $file"
+    done
+    for bed in tests/proxies/*/tuned; do
+        printf '%s\n' "$quoted" | grep -q "^$bed/" || echo "docs/proxies.md quotes nothing of $bed"
+    done
+)
+check 'docs/proxies.md quotes what the tuned proxies really have' "$problems"
+
+problems=$(
+    {
+        grep -v '^#' scripts/lib/directives.tsv | cut -f 1
+        sed -n 's/.*finding.* \(fault\|limit\) \([a-z-]*\) .*"$/\2/p' scripts/lib/probes*.sh
+    } | sort -u | while read -r code; do
+        for proxy in - nginx Apache lighttpd HAProxy Caddy h2o Varnish; do
+            rows=$(awk -F '\t' -v code="$code" -v proxy="$proxy" '
+                $1 == code && $2 == proxy && $3 != "" && NF == 3 { n++ } END { print n + 0 }' scripts/lib/directives.tsv)
+            [ "$rows" -eq 1 ] || echo "scripts/lib/directives.tsv has $rows rows for $code and $proxy"
+        done
+    done
+)
+check 'for each fault and limit of the doctor there is a directive for each proxy' "$problems"
+
 finish
