@@ -17,11 +17,12 @@ if [ ! -x "${RUNNEL:-build/bin/runnel}" ]; then
     exit 1
 fi
 
-# With a space in its path, as a user's may have, and open to the workers of root's servers.
-trash=$(mktemp -d "${TMPDIR:-/tmp}/runnel proxies.XXXXXX")
+# With a space in its path, as a user's may have, and open to the workers of root's servers. Short,
+# because Apache wants the whole path of a socket to fit its 108 bytes.
+trash=$(mktemp -d "${TMPDIR:-/tmp}/a run.XXXXXX")
 chmod 711 "$trash"
-mkdir -m 711 "$trash/tmp"
-TMPDIR=$trash/tmp
+mkdir -m 711 "$trash/t"
+TMPDIR=$trash/t
 export TMPDIR
 result=$trash/result
 run=
