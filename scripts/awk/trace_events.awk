@@ -17,8 +17,8 @@
 # delta). READ numbers curl's reads of the body: events with the same READ arrived together. DATA is
 # the event's data, its newlines as spaces.
 #
-# TOKENS is, for a token, the member "n"; or by how much usage.completion_tokens has grown, where
-# every event tells it; else 1. It is 0 for anything else.
+# TOKENS is, for a token, the member "n"; or by how much the server's own count has grown, where every
+# event tells it; else 1. It is 0 for anything else.
 #
 # -v format=json: every event is JSON; text: every event but [DONE] is a token; auto (the default):
 # text if the first event does not begin as an object does.
@@ -109,7 +109,7 @@ function new_response() {
     data = ""
     at_start = 1
     spelling = format
-    told = 0                        # the last usage.completion_tokens
+    told = 0                        # the server's count with the event before
 }
 
 function text_of(h,    byte, n, i, s) {
@@ -265,7 +265,7 @@ function event_seen(    kind, n) {
             kind = (n = data != "") ? "token" : "other"
         else if (!json_parse(data))
             kind = "bad"
-        else if ("error" in JSON_TYPE && JSON_RAW["error"] != "null")
+        else if (("error" in JSON_TYPE && JSON_RAW["error"] != "null") || JSON_RAW["type"] == "response.failed")
             kind = "error"
         else
             kind = "json"
@@ -284,6 +284,7 @@ function tell(kind, n) {
 }
 
 function json_event(    n) {
+    read_usage()
     n = tokens_in()
     if (n > 0)
         tell("token", n)
@@ -291,17 +292,35 @@ function json_event(    n) {
         tell("done", 0)
     else if (n == 0)
         tell(reasons() ? "reasoning" : "other", 0)
-    if (JSON_TYPE["usage.completion_tokens"] == "number") {
-        told = JSON_RAW["usage.completion_tokens"] + 0
-        print "usage", micros(now - sent), told, JSON_RAW["usage.prompt_tokens"] + 0, \
-              JSON_RAW["usage.completion_tokens_details.reasoning_tokens"] + 0
+    if (counted >= 0) {
+        told = counted
+        print "usage", micros(now - sent), counted, prompt_counted, reasoning_counted
     }
+}
+
+# How many tokens have there been up to this event, by the server's count? -1 if it does not tell.
+function read_usage() {
+    counted = -1
+    if (is_number("usage.completion_tokens"))
+        usage_of("usage.", "completion_tokens", "prompt_tokens")
+    else if (is_number("usage.output_tokens"))
+        usage_of("usage.", "output_tokens", "input_tokens")
+    else if (is_number("response.usage.output_tokens"))
+        usage_of("response.usage.", "output_tokens", "input_tokens")
+    else if (is_number("tokens_predicted"))
+        usage_of("", "tokens_predicted", "tokens_evaluated")
+}
+
+function usage_of(where, completion, prompt) {
+    counted = JSON_RAW[where completion] + 0
+    prompt_counted = JSON_RAW[where prompt] + 0
+    reasoning_counted = JSON_RAW[where completion "_details.reasoning_tokens"] + 0
 }
 
 # The last event of what has no [DONE]: llama.cpp's own stream, and those of events with a "type".
 function is_end() {
-    return JSON_RAW["stop"] == "true" || JSON_RAW["type"] == "message_stop" || \
-           JSON_RAW["type"] == "response.completed"
+    return JSON_RAW["stop"] == "true" || \
+           JSON_RAW["type"] ~ /^(message_stop|response\.completed|response\.incomplete)$/
 }
 
 # How many tokens does the parsed event bring? Of OpenAI-style replies, one for a delta that is not
@@ -309,11 +328,19 @@ function is_end() {
 function tokens_in() {
     if ("token" in JSON_TYPE)
         return JSON_TYPE["n"] == "number" ? believable(JSON_RAW["n"]) : 1
+    if (repeats() || JSON_RAW["type"] ~ /^response\.reasoning/)
+        return 0
     if (!(filled("choices.0.text") || filled("choices.0.delta.content") || \
           filled("choices.0.delta.tool_calls.0.function.arguments") || \
-          filled("content") || filled("text") || filled("delta") || filled("delta.text")))
+          filled("content") || filled("text") || filled("delta") || filled("delta.text") || \
+          filled("delta.partial_json")))
         return 0
-    return JSON_TYPE["usage.completion_tokens"] == "number" ? believable(JSON_RAW["usage.completion_tokens"] - told) : 1
+    return counted >= 0 ? believable(counted - told) : 1
+}
+
+# An event of the Responses API that is no delta has a part's whole text once more.
+function repeats() {
+    return JSON_RAW["type"] ~ /^response\./ && JSON_RAW["type"] !~ /\.delta$/
 }
 
 # A count of tokens in one event: what cannot be one must not become a billion gaps of 0.
@@ -323,9 +350,13 @@ function believable(n) {
 
 function reasons() {
     return filled("choices.0.delta.reasoning_content") || filled("choices.0.delta.reasoning") || \
-           filled("delta.thinking")
+           filled("delta.thinking") || (JSON_RAW["type"] ~ /^response\.reasoning.*\.delta$/ && filled("delta"))
 }
 
 function filled(path) {
     return JSON_TYPE[path] == "string" && JSON_RAW[path] != ""
+}
+
+function is_number(path) {
+    return JSON_TYPE[path] == "number"
 }

@@ -26,7 +26,7 @@ $1 == "event" {
         done = 1
     else if ($4 == "error" && why == "") {
         json_parse($6)
-        message = json_get("error.message")
+        message = json_get("error.message") json_get("response.error.message")
         why = "an error event after " count(tokens, "token") ": " (message != "" ? message : $6)
     } else if ($4 == "bad" && why == "")
         why = "event " events " is not JSON: " substr($6, 1, 60)

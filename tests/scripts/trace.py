@@ -144,21 +144,37 @@ class Reader:
             return [("other", 0)], None
         if value.get("error"):
             return [("error", 0)], None
-        usage = value.get("usage") or {}
-        told, self.told = self.told, usage.get("completion_tokens", self.told)
+        kind = value.get("type", "")
+        if kind == "response.failed":
+            return [("error", 0)], None
+        usage = self.usage_of(value)
+        told, self.told = self.told, usage[0] if usage else self.told
         full, thought = self.texts_of(value)
+        if kind.startswith("response.") and not kind.endswith(".delta"):
+            full = thought = None               # the whole text of a part again
+        elif kind.startswith("response.reasoning"):
+            full, thought = None, full
         if "token" in value:
             events = [("token", value.get("n", 1))]
         elif full:
-            events = [("token", max(1, usage.get("completion_tokens", 0) - told))]
+            events = [("token", max(1, self.told - told if usage else 1))]
         else:
             events = [("reasoning" if thought else "other", 0)]
-        if value.get("stop") is True or value.get("type") in ("message_stop", "response.completed"):
+        if value.get("stop") is True or kind in ("message_stop", "response.completed", "response.incomplete"):
             events = [event for event in events if event[0] == "token"] + [("done", 0)]
-        if "completion_tokens" not in usage:
-            return events, None
-        details = usage.get("completion_tokens_details", {})
-        return events, (self.told, usage.get("prompt_tokens", 0), details.get("reasoning_tokens", 0))
+        return events, usage
+
+    @staticmethod
+    def usage_of(value):
+        """(completion, prompt, reasoning) of what counts the tokens of the stream so far, or None."""
+        if "tokens_predicted" in value:
+            return value["tokens_predicted"], value.get("tokens_evaluated", 0), 0
+        usage = value.get("usage") or value.get("response", {}).get("usage") or {}
+        for out, into in (("completion", "prompt"), ("output", "input")):
+            if out + "_tokens" in usage:
+                thought = usage.get(out + "_tokens_details", {}).get("reasoning_tokens", 0)
+                return usage[out + "_tokens"], usage.get(into + "_tokens", 0), thought
+        return None
 
     @staticmethod
     def texts_of(value):
@@ -169,7 +185,7 @@ class Reader:
         own = value.get("delta")
         own = own if isinstance(own, dict) else {"text": own}
         return (choice.get("text") or delta.get("content") or call.get("arguments") or value.get("content")
-                or value.get("text") or own.get("text"),
+                or value.get("text") or own.get("text") or own.get("partial_json"),
                 delta.get("reasoning_content") or delta.get("reasoning") or own.get("thinking"))
 
     def end(self):
@@ -293,6 +309,10 @@ def dialects(case, done):
     yield case("tool-call", paced(chunked([event(c.encode()) for c in call] + [done])))
     llama = ['{"index":0,"content":"Hi","tokens":[5],"stop":false}', '{"content":"","stop":false}',
              '{"content":" you","stop":true,"tokens_predicted":2}']
+    counted = ['{"content":"Hi","stop":false,"tokens_predicted":1,"tokens_evaluated":9}',
+               '{"content":" \u00e9","stop":false,"tokens_predicted":4,"tokens_evaluated":9}',
+               '{"content":"","stop":true,"tokens_predicted":5,"tokens_evaluated":9}']
+    yield case("llama.cpp-counted", paced(chunked([event(c.encode()) for c in counted])))
     yield case("llama.cpp", paced(chunked([event(c.encode()) for c in llama])))
     blocks = [b'event: message_start\ndata: {"type":"message_start","message":{"role":"assistant","content":[]}}\n\n',
               b'event: ping\ndata: {"type": "ping"}\n\n',
@@ -301,10 +321,23 @@ def dialects(case, done):
               event(b'{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}'),
               b'event: message_stop\ndata: {"type":"message_stop"}\n\n']
     yield case("message-stop", paced(chunked(blocks)))
-    answer = [event(b'{"type":"response.created","response":{}}'),
+    call = [event(b'{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","name":"f","input":{}}}'),
+            event(b'{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\\"a"}}'),
+            event(b'{"type":"message_stop"}')]
+    yield case("message-tool", paced(chunked(call)))
+    answer = [event(b'{"type":"response.created","response":{"error":null,"usage":null}}'),
+              event(b'{"type":"response.content_part.added","part":{"type":"output_text","text":""}}'),
+              event(b'{"type":"response.reasoning_text.delta","delta":"hm"}'),
+              event(b'{"type":"response.reasoning_text.done","text":"hm"}'),
               event(b'{"type":"response.output_text.delta","delta":"Hi"}'),
-              event(b'{"type":"response.completed","response":{}}')]
-    yield case("response-completed", paced(chunked(answer)))
+              event(b'{"type":"response.output_text.delta","delta":" you"}'),
+              event(b'{"type":"response.output_text.done","text":"Hi you"}')]
+    usage = b'{"input_tokens":7,"output_tokens":5,"output_tokens_details":{"reasoning_tokens":2}}'
+    for name in (b"completed", b"incomplete"):
+        last = event(b'{"type":"response.%s","response":{"error":null,"usage":%s}}' % (name, usage))
+        yield case("response-" + name.decode(), paced(chunked(answer + [last])))
+    failed = event(b'{"type":"response.failed","response":{"error":{"message":"no room"}}}')
+    yield case("response-failed", paced(chunked(answer + [failed])))
     words = [event(b"hello"), event(b"42"), event(b'{"token":"not here"}'), event(b'"quoted"'), b"data:\n\n"]
     yield case("plain-text", paced(chunked(words + [done])))
     yield case("plain-text-no-done", paced(chunked(words)))

@@ -101,6 +101,9 @@ verdict_is() {
     verdict_is "the body was cut short after [DONE]" short-body
     verdict_is 'an error event after 1 token: no "luck"' error-event
     verdict_is "an error event after 1 token: openai" error-json
+    verdict_is "an error event after 2 tokens: no room" response-failed
+    verdict_is "" response-completed
+    verdict_is "" response-incomplete
     verdict_is 'event 2 is not JSON: {"token":"b"' garbled
     verdict_is "an event came after [DONE]" after-done
     verdict_is "the stream ended without a token" no-token
