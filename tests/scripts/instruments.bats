@@ -110,9 +110,14 @@ echoed() { sed -n '1s/^data: //p' body | jq -r '.token | fromjson | '"$1"; }
         [ "$status" -eq 2 ]
     done
     for script in ttft itl report cancel; do
-        measure "$script" --url http://127.0.0.1:1/
+        RUNNEL_PORT=1 measure "$script"
         [ "$status" -eq 3 ]
         [[ "$stderr" == *"run make up first"* ]]
+        # Another server's address: there is nothing that make up could do about it.
+        measure "$script" --url http://127.0.0.1:1/
+        [ "$status" -eq 3 ]
+        [[ "$stderr" == *"nothing answers at http://127.0.0.1:1/ "* ]]
+        [[ "$stderr" != *"make up"* ]]
     done
 }
 
