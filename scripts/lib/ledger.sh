@@ -27,15 +27,15 @@ ledger_ask() {
 
 record() { json "$TMP/record" "$1"; }
 
-# open_stream ID [CURL ARGUMENT]...: in the background, its body in the fifo $TMP/stream, its head in
+# open_stream ID [CURL ARGUMENT]...: in the background, its body in the fifo $TMP/pipe, its head in
 # $TMP/head; curl's pid in CHILD.
 open_stream() {
     id=$1
     shift
-    rm -f "$TMP/stream" "$TMP/head"
-    mkfifo "$TMP/stream"
+    rm -f "$TMP/pipe" "$TMP/head"
+    mkfifo "$TMP/pipe"
     (curl_run --max-time "$TIMEOUT" -H "X-Request-Id: $id" -D "$TMP/head" "$@" "$URL") \
-        >"$TMP/stream" 2>"$TMP/curl.err" &
+        >"$TMP/pipe" 2>"$TMP/curl.err" &
     CHILD=$!
 }
 

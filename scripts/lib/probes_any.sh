@@ -24,8 +24,21 @@ find_ledger() {
     fi
 }
 
-# One stream as it was asked for; with --origin, the same without the path.
-ask_any_stream() {
+# Everything is judged by one stream as it was asked for; with --origin, also by the same without the path.
+ask_any_server() {
+    any_stream
+    whole stream || return 0
+    for question in $ASK; do
+        case $question in
+            stream) judge_any_stream ;;
+            compression) ask_any_compression ;;
+            abort) ask_any_abort ;;
+            *) [ "$ASK" = "$QUESTIONS" ] || finding note "$question" "$question" "not asked: it takes a stream of runnel" ;;
+        esac
+    done
+}
+
+any_stream() {
     mkdir -p "$TMP/stream" "$TMP/first"
     PROGRESS="the stream"
     stream_run "$TMP/stream"
@@ -42,6 +55,9 @@ ask_any_stream() {
         return
     fi
     analyse stream 5000
+}
+
+judge_any_stream() {
     pairs=$(($(of stream events) - 1))
     put ttft_ms "$(ms_of stream first_us)"
     put gap_p50_ms "$(ms_of stream gap_us_p50)"
@@ -120,36 +136,62 @@ ask_any_compression() {
 # The gauges of running requests that servers are known to have.
 GAUGES='vllm:num_requests_running sglang:num_running_reqs llamacpp:requests_processing tgi_batch_current_size runnel_num_requests_running'
 
+# It may need the key that the stream's request has.
 running() {
     (
-        CONFIG=$ORIGIN_CONFIG
+        CONFIG="$(printf '%s' "$CONFIG_WITHOUT_SOCKET" | grep '^header = ' || :)
+$ORIGIN_CONFIG"
+        [ -n "$ORIGIN_URL" ] || [ -z "$SOCKET" ] || config_line unix-socket "$SOCKET"
         curl_run -f --max-time 5 "$METRICS_URL"
     ) 2>/dev/null | run_awk gauge -v names="$GAUGES"
 }
 
-# Without a ledger, the server's gauge of running requests tells when the generation ended.
+# Without a ledger, the server's gauge of running requests tells when the generation ended. The client
+# leaves after two tokens; behind what holds them back, as soon as the gauge counts its request.
 ask_any_abort() {
     METRICS_URL=${ORIGIN_URL:-$(url_origin "$BASE_URL")}/metrics
     if ! before=$(running); then
         finding note abort abort "not known: this server tells no request's count of tokens, and $METRICS_URL has none of the gauges $GAUGES"
         return
     fi
-    open_stream "$(new_id)"
-    take_events 2 <"$TMP/stream"
+    wanted=2
+    ! all_at_once stream || wanted=0
+    rm -f "$TMP/left"
+    start_stream "$(new_id)"
+    until has_come "$wanted" && is_counted || ! is_child "$CHILD"; do
+        sleep 0.01
+    done
+    if ! is_child "$CHILD"; then
+        leave
+        finding note abort abort "not known: the stream had ended before its client could leave"
+        return
+    fi
     leave
     left_ms=$(now_ms)
-    [ "$taken" -eq 2 ] || {
-        finding note abort abort "not known: the stream had ended before its client left"
-        return
-    }
-    while now=$(running) && [ "$now" -gt "$before" ] && [ $(($(now_ms) - left_ms)) -lt "$(of stream last_us)" ]; do
+    while is_counted && [ $(($(now_ms) - left_ms)) -lt $(($(of stream last_us) / 1000 + 1000)) ]; do
         sleep 0.05
     done
     noticed_ms=$(($(now_ms) - left_ms))
     put abort_decode_ms "$noticed_ms"
-    if [ $((noticed_ms * 1000 * 2)) -ge $(($(of stream last_us) - $(of stream first_us))) ]; then
+    if [ $((noticed_ms * 1000 * 2)) -ge "$(generation_us)" ]; then
         finding fault abort abort "the running requests were $now again only $noticed_ms ms after the client had gone; a whole stream takes $(ms_of stream last_us) ms"
     else
-        finding ok abort abort "the running requests were $now again $noticed_ms ms after the client had gone"
+        finding ok abort abort "the running requests were $now again $noticed_ms ms after the client had gone; a whole stream takes $(ms_of stream last_us) ms"
+    fi
+}
+
+has_come() {
+    came=$(grep -c '^data:' "$TMP/left" 2>/dev/null) || :
+    [ "${came:-0}" -ge "$1" ]
+}
+
+is_counted() { now=$(running) && [ "$now" -gt "$before" ]; }
+
+# How long the server generates: first to last token; if they all came at once, all of the time.
+generation_us() {
+    if all_at_once stream; then
+        of stream last_us
+    else
+        echo $(($(of stream last_us) - $(of stream first_us)))
     fi
 }

@@ -163,7 +163,7 @@ ask_slow_reader() {
     id=$(new_id)
     runnel_url "max_tokens=100000&ttft_ms=0&itl_ms=0&stamps=1&ids=1&wire=comments"
     open_stream "$id"
-    exec 9<"$TMP/stream"            # open, and never read
+    exec 9<"$TMP/pipe"            # open, and never read
     if ! wait_generated "$id" 1; then
         exec 9<&-
         leave

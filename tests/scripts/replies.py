@@ -11,17 +11,29 @@
     /fickle       whole, cut, whole, cut ... in turns
     /key          whole for the key `sesame`, else 401; it sets a cookie
 
+    Generations of 60 tokens, 20 ms apart, that /metrics counts while they run:
+    /heedful      ends with its client             /heedless     runs on without its client
+    /lump         sends all at its end, and ends with its client
+    /lump/heedless   ... and runs on without its client
+    /locked/heedful  whose /metrics needs the key `sesame`
+
     /_debug/generated      `cancelled`, with one token more each time that it is asked
     /live                  a record that stays `live`
 """
 import http.server
 import json
+import select
+import socket
+import threading
 import time
 import urllib.parse
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     asked = 0
+    running = 0
+    locked = False
+    lock = threading.Lock()
 
     def log_message(self, *args):
         pass
@@ -151,6 +163,58 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def reply_endless(self, query):
         self.start()
         self.tokens(100000)
+
+    def has_left(self):
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
+
+    def generate(self, heedful, lump, locked=False):
+        Handler.locked = locked
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        assert b"stream" in body
+        event = b'data: {"choices":[{"delta":{"content":" w"}}]}\n\n'
+        with Handler.lock:
+            Handler.running += 1
+        try:
+            if not lump:
+                self.start()
+            for _ in range(60):
+                time.sleep(0.02)
+                if self.has_left():
+                    if heedful:
+                        return
+                elif not lump:
+                    self.wfile.write(event)
+        finally:
+            with Handler.lock:
+                Handler.running -= 1
+        if not self.has_left():
+            if lump:
+                self.start()
+                self.wfile.write(event * 60)
+            self.event("[DONE]")
+
+    def reply_heedful(self, query):
+        self.generate(True, False)
+
+    def reply_heedless(self, query):
+        self.generate(False, False)
+
+    def reply_lump(self, query):
+        self.generate(True, True)
+
+    def reply_lump_heedless(self, query):
+        self.generate(False, True)
+
+    def reply_locked_heedful(self, query):
+        self.generate(True, False, True)
+
+    def reply_metrics(self, query):
+        if Handler.locked and self.headers.get("Authorization") != "Bearer sesame":
+            self.start(401, "text/plain")
+            return
+        self.start(200, "text/plain")
+        self.wfile.write(b"# TYPE llamacpp:requests_processing gauge\nllamacpp:requests_processing %d\n" % Handler.running)
 
     def reply_debug_generated(self, query):
         Handler.asked += 1
