@@ -81,6 +81,15 @@ plot() { run --separate-stderr "$ROOT/scripts/plot" "$@"; }
     plot --out . --prefix x- --format svg two.tsv
     [ -s x-timeline.svg ]
     [ ! -e x-timeline.png ]
+    # Options may follow the files, as with the other instruments; after -- all are files.
+    plot two.tsv --prefix y- "one file.tsv" --format svg
+    [ "$status" -eq 0 ]
+    [ -s y-timeline.svg ]
+    grep -q 'one file' y-timeline.svg
+    cp two.tsv ./--format
+    plot --prefix z- --format svg -- --format two.tsv
+    [ "$status" -eq 0 ]
+    grep -q -e --format z-timeline.svg
 }
 
 @test "what cannot be drawn is told" {
