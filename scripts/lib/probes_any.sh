@@ -79,11 +79,25 @@ judge_arrivals() {
         put stream whole
         finding fault buffered stream "$n token events arrived within $(ms_of stream arrived_us) ms, $(ms_of stream first_us) ms after the request: the path buffers, or the server does not stream. --origin tells which"
     elif [ $(($(of stream coalesced) * 4)) -gt "$n" ]; then
-        put stream coalesced
-        finding fault coalesced stream "$(of stream coalesced) of $n token events arrived in the same read as the one before, in bursts of $(of stream burst_events_p50) every $(ms_of stream interval_us_p50) ms: the path coalesces, or the server sends several at once. --origin tells which"
+        judge_bursts "$(of stream coalesced) of $n token events arrived in the same read as the one before," \
+            ": the path does it, or the server sends several at once. --origin tells which"
     else
         put stream clean
         finding ok stream stream "$n token events arrived over $(ms_of stream arrived_us) ms, the first after $(ms_of stream first_us) ms; gaps p50 $(ms_of stream gap_us_p50) ms, max $(ms_of stream gap_us_max) ms"
+    fi
+}
+
+# judge_bursts BEGIN END: of a sentence. One pace cannot tell whether a buffer was filled or a time went by.
+MANY_IN_A_BURST=5
+judge_bursts() {
+    burst=$(($(of stream events) / $(of stream bursts)))
+    bursts="in bursts of $burst tokens on average, every $(ms_of stream interval_us_p50) ms"
+    if [ "$burst" -ge "$MANY_IN_A_BURST" ]; then
+        put stream "bursts:$burst"
+        finding fault buffered stream "$1 $bursts: held back for a time or until a buffer is full$2"
+    else
+        put stream coalesced
+        finding fault coalesced stream "$1 $bursts$2"
     fi
 }
 
@@ -107,8 +121,7 @@ compare_with_origin() {
         put stream whole
         finding fault buffered stream "$evidence: the path holds tokens back until the end"
     elif [ $(($(of stream bursts) * 3)) -lt $(($(of direct bursts) * 2)) ]; then
-        put stream coalesced
-        finding fault coalesced stream "$evidence: the path puts tokens together"
+        judge_bursts "$evidence; through the path they came" ""
     else
         put stream clean
         finding ok stream stream "$evidence"

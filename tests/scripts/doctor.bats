@@ -38,6 +38,23 @@ one_line() { tr -s ' \n' ' ' <<<"$output"; }
     [ "$(jq -c '[.findings[] | select(.level == "fault") | .question]' <<<"$output")" = '["stream","abort"]' ]
 }
 
+@test "many tokens in a burst are held back, a few are coalesced; with the origin and without" {
+    local origin
+
+    for origin in "--origin ${BASE/127.0.0.1/localhost}" ""; do
+        # shellcheck disable=SC2086
+        doctor bursts/15 --ask stream $origin
+        [ "$status" -eq 1 ]
+        grep -x 'stream=bursts:15' figures
+        [[ "$(one_line)" == *" in bursts of 15 "*"buffered: the path holds tokens back."* ]]
+        # shellcheck disable=SC2086
+        doctor bursts/3 --ask stream $origin
+        [ "$status" -eq 1 ]
+        grep -x 'stream=coalesced' figures
+        [[ "$(one_line)" == *" in bursts of 3 "*"coalesced: tokens that were sent apart arrive together."* ]]
+    done
+}
+
 @test "a gauge that needs the key of the request" {
     SESAME=sesame doctor locked/heedful --bearer-env SESAME --ask stream,abort
     [ "$status" -eq 0 ]

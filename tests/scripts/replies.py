@@ -15,6 +15,7 @@
     /heedful      ends with its client             /heedless     runs on without its client
     /lump         sends all at its end, and ends with its client
     /lump/heedless   ... and runs on without its client
+    /bursts/N        N tokens in a piece, unless it is asked as `localhost`
     /locked/heedful  whose /metrics needs the key `sesame`
 
     /_debug/generated      `cancelled`, with one token more each time that it is asked
@@ -168,7 +169,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         readable, _, _ = select.select([self.connection], [], [], 0)
         return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
 
-    def generate(self, heedful, lump, locked=False):
+    def generate(self, heedful, lump, locked=False, burst=1):
         Handler.locked = locked
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         assert b"stream" in body
@@ -178,13 +179,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             if not lump:
                 self.start()
-            for _ in range(60):
+            for i in range(60):
                 time.sleep(0.02)
                 if self.has_left():
                     if heedful:
                         return
-                elif not lump:
-                    self.wfile.write(event)
+                elif not lump and (i + 1) % burst == 0:
+                    self.wfile.write(event * burst)
         finally:
             with Handler.lock:
                 Handler.running -= 1
@@ -205,6 +206,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def reply_lump_heedless(self, query):
         self.generate(False, True)
+
+    def reply_bursts_3(self, query):
+        self.generate(True, False, burst=3 if self.headers["Host"].startswith("127.") else 1)
+
+    def reply_bursts_15(self, query):
+        self.generate(True, False, burst=15 if self.headers["Host"].startswith("127.") else 1)
 
     def reply_locked_heedful(self, query):
         self.generate(True, False, True)
