@@ -1,0 +1,37 @@
+#!/usr/bin/env bats
+# The experiment of scripts/accident, short: with a server of its own, and what it must show.
+#
+# SC2154: bats sets stderr.
+# shellcheck disable=SC2154
+
+load harness.bash
+
+setup_file() { lab_open; }
+
+@test "the server that notices generates for nobody, the other one does" {
+    LOAD=$(dirname "$RUNNEL")/load
+    [ -x "$LOAD" ] || LOAD=$ROOT/build/bin/load
+    LOAD=$LOAD run --separate-stderr "$ROOT/scripts/accident" --slots 4 --duration $((4 * SLOW)) --leave 50 --tokens 50 \
+        --port "$(free_port)" --out "a folder" 3>&-
+    echo "$output $stderr"
+    [ "$status" -eq 0 ]
+    read -r notices ignores <<<"$(sed -n 's/^tokens that nobody read *//p' <<<"$output")"
+    [ "$ignores" -gt 0 ]
+    [ $((notices * 5)) -lt "$ignores" ]
+    # The same clients in both runs.
+    read -r notices ignores <<<"$(sed -n 's/^requests of clients who left *//p' <<<"$output")"
+    [ "$notices" -gt 0 ]
+    [ "$notices" -eq "$ignores" ]
+    cmp "a folder/accident.txt" - <<<"$output"
+    [ "$(head -n 1 "a folder/ignores.tsv" | tr '\t' ' ')" = "seconds running waiting delivered discarded" ]
+}
+
+@test "usage, and what it needs" {
+    for arguments in "--leave 0" "--slots" "--nose 1"; do
+        # shellcheck disable=SC2086
+        run "$ROOT/scripts/accident" $arguments
+        [ "$status" -eq 2 ]
+    done
+    LOAD=/nowhere run "$ROOT/scripts/accident"
+    [ "$status" -eq 3 ]
+}
