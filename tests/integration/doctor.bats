@@ -187,7 +187,7 @@ END
     run --separate-stderr "$ROOT/scripts/doctor" http://localhost/nothing --unix-socket http.sock
     [ "$status" -eq 3 ]
     [[ "$stderr" == *"nothing to examine: HTTP status 404"* ]]
-    for arguments in "--ask stream,nose" "--origin /nowhere" "--silence 0" "--keep-trace x"; do
+    for arguments in "--ask stream,nose" "--origin /nowhere" "--silence 0" "--keep-trace x" "--tokens 5" "--prompt x"; do
         # shellcheck disable=SC2086
         run --separate-stderr "$ROOT/scripts/doctor" http://localhost/stream --unix-socket http.sock $arguments
         echo "$arguments: $stderr"
