@@ -9,6 +9,7 @@ unset PROMPT         # unset: not given; an empty one is asked for as it is
 TOKENS=
 METHOD=
 BODY=
+CONTENT_TYPE_GIVEN=
 OUT=
 SOCKET=
 TIMEOUT=120
@@ -45,7 +46,7 @@ common_option() {
         --keep-body) KEEP_BODY=$2 ;;
         --keep-events) KEEP_EVENTS=$2 ;;
         --request | -X) METHOD=$2 ;;
-        --header | -H) config_line header "$2" ;;
+        --header | -H) take_header "$2" ;;
         --data | -d) BODY=$2 ;;
         --bearer-env) bearer_env "$2" ;;
         --bearer-file) bearer_file "$2" ;;
@@ -64,6 +65,30 @@ take_url() {
     [ -z "$URL" ] || usage_error "two URLs: '$URL' and '$1'"
     [ -n "$1" ] || usage_error "the URL is empty"
     URL=$1
+}
+
+# A file is read here, once: it may be a pipe, and there may be many requests.
+take_header() {
+    case $1 in
+        @*)
+            [ "$1" != @- ] || set -- @/dev/stdin
+            lines=$(cat -- "${1#@}" 2>/dev/null) || usage_error "--header: cannot read ${1#@}"
+            lines=$(printf '%s' "$lines" | tr -d '\r')
+            while IFS= read -r header_line; do
+                [ -z "$header_line" ] || take_header_line "$header_line"
+            done <<END
+$lines
+END
+            ;;
+        *) take_header_line "$1" ;;
+    esac
+}
+
+take_header_line() {
+    case $(printf '%s' "${1%%[:;]*}" | tr -d ' \t' | tr 'A-Z' 'a-z') in
+        content-type) CONTENT_TYPE_GIVEN=1 ;;
+    esac
+    config_line header "$1"
 }
 
 # A key comes from the environment or a file, so that neither `ps` nor the shell's history has it.
@@ -102,8 +127,8 @@ request_defaults() {
     fi
     if [ -n "$BODY" ]; then
         [ -z "${PROMPT+given}$TOKENS" ] || usage_error "--data is the whole request: it excludes --prompt and --tokens"
-        config_line data-binary "$BODY"
-        config_line header "Content-Type: application/json"
+        take_body
+        [ -n "$CONTENT_TYPE_GIVEN" ] || config_line header "Content-Type: application/json"
     else
         config_query
     fi
@@ -112,6 +137,15 @@ request_defaults() {
     # A figure of an earlier run must not stand for this one. Only a plain file: as root, removing
     # /dev/null would break the machine.
     [ ! -f "$OUT" ] || [ -L "$OUT" ] || rm -f -- "$OUT"
+}
+
+take_body() {
+    case $BODY in
+        @-) cat >"$TMP/given_body" ;;
+        @*) cat -- "${BODY#@}" >"$TMP/given_body" 2>"$TMP/err" || usage_error "--data: cannot read ${BODY#@}" ;;
+        *) printf '%s' "$BODY" >"$TMP/given_body" ;;
+    esac
+    config_line data-binary "@$TMP/given_body"
 }
 
 config_query() {

@@ -99,7 +99,31 @@ echoed() { sed -n '1s/^data: //p' body | jq -r '.token | fromjson | '"$1"; }
     [ "$(echoed .body)" = "$data" ]
     [ "$(echoed '.headers["X-A"]')" = '"quoted" \ text' ]
     [ "$(echoed '.headers["X-B"]')" = b ]
-    [ "$(echoed '.headers["Content-Type"]')" = application/json ]
+    [ "$(echoed '.types | join(";")')" = application/json ]
+}
+
+@test "a content type of one's own replaces ours, wherever it is given" {
+    printf 'X-A: a\r\ncontent-type: text/b\n\n' >headers
+    for header in "Content-Type: text/b" "CONTENT-TYPE:text/b" @headers; do
+        measure ttft --url "$BASE/echo" -d x -H "$header" --keep-body body
+        [ "$(echoed '.types | join(";")')" = text/b ]
+    done
+    [ "$(echoed '.headers["X-A"]')" = a ]
+    measure ttft --url "$BASE/echo" -H @nowhere
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"--header: cannot read nowhere"* ]]
+    measure ttft --url "$BASE/echo" -d @nowhere
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"--data: cannot read nowhere"* ]]
+}
+
+@test "a file of headers and a body are read once, for all requests" {
+    measure measure "$BASE/echo" --runs 3 -H @<(echo 'X-A: once') -d @<(printf 'twice\n\0\n') --keep-body body
+    [ "$status" -eq 0 ]
+    [ "$(echoed '.headers["X-A"]')" = once ]
+    [ "$(echoed '.body | @json')" = '"twice\n\u0000\n"' ]
+    printf body | "$SCRIPTS/measure" "$BASE/echo" --runs 2 -d @- --keep-body body
+    [ "$(echoed .body)" = body ]
 }
 
 @test "usage errors are 2, an absent server is 3" {

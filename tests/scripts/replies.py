@@ -156,7 +156,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def reply_echo(self, query):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         self.start()
-        request = {"method": self.command, "query": query, "body": body, "headers": dict(self.headers)}
+        request = {"method": self.command, "query": query, "body": body, "headers": dict(self.headers),
+                   "types": self.headers.get_all("Content-Type")}
         self.event(json.dumps({"token": json.dumps(request)}))
         self.event('{"token":"x"}')
         self.event("[DONE]")
