@@ -169,3 +169,10 @@ echoed() { sed -n '1s/^data: //p' body | jq -r '.token | fromjson | '"$1"; }
     measure cancel --url "$BASE/endless" --debug-url "$BASE/nowhere"
     [ "$status" -eq 3 ]
 }
+
+@test "TPOT is by the tokens that the usage tells, as measure has it" {
+    measure report --url "$BASE/think" -d '{}' --keep-events events
+    [ "${lines[2]}" = tokens=10 ]
+    tpot=$(sed -n 's/.*TPOT .*: \([0-9.]*\) ms$/\1/p' <<<"$stderr")
+    [ "$tpot" = "$(awk -F '\t' '$4 == "token" { if (!n++) first = $2; last = $2 } END { printf "%.3f", int((last - first) / 9) / 1000 }' events)" ]
+}
