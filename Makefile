@@ -140,7 +140,7 @@ bench: all
 check: all sanitized
 	@tests/run lint unit tsan scripts
 
-lint:
+lint: all
 	@tests/run lint
 
 unit: asan
