@@ -166,13 +166,34 @@ sanitized: asan tsan
 format:
 	find fcgi-app gen tests -name '*.[ch]' -exec clang-format -i {} +
 
+# Everything that is installed is called runnel or runnel-NAME; the scripts find the rest from where
+# their links lead. The beds of scripts/proxies are in tests/, so it stays in the source tree.
+DEST      := $(DESTDIR)$(PREFIX)
+PREFIXED  := gen load
+TREE_ONLY := proxies
+COMMANDS  := $(filter-out $(TREE_ONLY),$(notdir $(shell find scripts -maxdepth 1 -type f -perm -u+x)))
+MANPAGES  := $(filter-out $(TREE_ONLY:%=docs/man/runnel-%.1),$(wildcard docs/man/*.1))
+
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(BIN)/runnel $(BIN)/gen $(BIN)/load $(DESTDIR)$(PREFIX)/bin
-	install -d $(DESTDIR)$(PREFIX)/share/runnel/web
-	install -m 644 fcgi-app/web/* $(DESTDIR)$(PREFIX)/share/runnel/web
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d "$(DEST)/bin" "$(DEST)/share/runnel/web" "$(DEST)/share/man/man1"
+	install -m 755 $(BIN)/runnel "$(DEST)/bin"
+	for program in $(PREFIXED); do \
+	    install -m 755 $(BIN)/$$program "$(DEST)/bin/runnel-$$program" || exit 1; done
+	rm -rf "$(DEST)/lib/runnel"
+	find scripts -type d -exec install -d "$(DEST)/lib/runnel/{}" \;
+	find scripts -type f $(TREE_ONLY:%=! -name %) ! -name 'beds*' -exec install -m 644 {} "$(DEST)/lib/runnel/{}" \;
+	for command in $(COMMANDS); do \
+	    chmod 755 "$(DEST)/lib/runnel/scripts/$$command" && \
+	    ln -sf "../lib/runnel/scripts/$$command" "$(DEST)/bin/runnel-$$command" || exit 1; done
+	install -m 644 nginx.conf "$(DEST)/share/runnel"
+	install -m 644 fcgi-app/web/* "$(DEST)/share/runnel/web"
+	install -m 644 $(MANPAGES) "$(DEST)/share/man/man1"
+
+uninstall:
+	rm -f "$(DEST)/bin/runnel"
+	for name in $(PREFIXED) $(COMMANDS); do rm -f "$(DEST)/bin/runnel-$$name"; done
+	for page in $(notdir $(MANPAGES)); do rm -f "$(DEST)/share/man/man1/$$page"; done
+	rm -rf "$(DEST)/lib/runnel" "$(DEST)/share/runnel"
 
 clean:
 	rm -rf build
@@ -188,9 +209,9 @@ help:
 	@echo 'make proxies      what nginx, Apache, HAProxy and others do with a stream: a table (eight minutes)'
 	@echo 'make bench        runnel, a plain Node.js and a Starlette server under the same load'
 	@echo 'make asan, tsan   the same binaries under sanitizers, in build/asan and build/tsan'
-	@echo 'make format, install, clean'
+	@echo 'make format, install, uninstall, clean'
 
 .PHONY: all unit-binaries lab test test-all deps deps-test up down check lint unit scripts-test \
-        integration clients browser storm proxies bench asan tsan sanitized format install clean help
+        integration clients browser storm proxies bench asan tsan sanitized format install uninstall clean help
 .SECONDARY:
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

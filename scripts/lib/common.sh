@@ -7,6 +7,24 @@ unset LANGUAGE CDPATH
 
 SCRIPT=${0##*/}
 ROOT=$(cd -- "$here/.." && pwd)
+# In the source tree there is a Makefile beside scripts/. Installed, this is PREFIX/lib/runnel/scripts,
+# and the commands are PREFIX/bin/runnel-NAME.
+if [ -f "$ROOT/Makefile" ]; then
+    INSTALLED=
+    RUNNEL_PROGRAM=$ROOT/build/bin/runnel
+    GEN_PROGRAM=$ROOT/build/bin/gen
+    LOAD_PROGRAM=$ROOT/build/bin/load
+    NGINX_CONF=$ROOT/nginx.conf
+    WEB_FOLDER=$ROOT/fcgi-app/web
+else
+    INSTALLED=1
+    installed_at=${ROOT%/lib/runnel}
+    RUNNEL_PROGRAM=$installed_at/bin/runnel
+    GEN_PROGRAM=$installed_at/bin/runnel-gen
+    LOAD_PROGRAM=$installed_at/bin/runnel-load
+    NGINX_CONF=$installed_at/share/runnel/nginx.conf
+    WEB_FOLDER=$installed_at/share/runnel/web
+fi
 AWK=${RUNNEL_AWK:-awk}
 PORT=${RUNNEL_PORT:-8170}
 
@@ -29,9 +47,20 @@ could_not_run() {
     exit 3
 }
 
+# command_name NAME: how another script is called here. `up` and `down` have targets of make, too.
+command_name() { [ -n "$INSTALLED" ] && echo "runnel-$1" || echo "scripts/$1"; }
+make_name() { [ -n "$INSTALLED" ] && echo "runnel-$1" || echo "make $1"; }
+
+build_hint() { [ -n "$INSTALLED" ] || echo ": run make first"; }
+
 # The script's own first comment block is its help.
 show_help() {
-    sed -n -e '/^# shellcheck/d' -e '2,/^[^#]/{s/^# \{0,1\}//p;}' "$1"
+    sed -n -e '/^# shellcheck/d' -e '2,/^[^#]/{s/^# \{0,1\}//p;}' "$1" |
+        if [ -n "$INSTALLED" ]; then
+            sed -e 's|scripts/\([a-z]\)|runnel-\1|g' -e 's/`make \([a-z]*\)`/`runnel-\1`/g' -e 's|(build/bin/[^)]*)|(those that were installed)|'
+        else
+            cat
+        fi
     exit 0
 }
 
@@ -50,7 +79,7 @@ need_number() {
 }
 
 need_program() {
-    command -v "$1" >/dev/null 2>&1 || could_not_run "$1 is not installed: run scripts/deps"
+    command -v "$1" >/dev/null 2>&1 || could_not_run "$1 is not installed: run $(command_name deps)"
 }
 
 # run_awk PROGRAM[,PROGRAM...] ARGUMENT...: programs of scripts/awk, by name. RUNNEL_AWK may be two
@@ -85,7 +114,7 @@ milliseconds() { printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)); }
 # A private folder, $TMP, and its removal however the script ends. $CHILD, if set, is ended too.
 CHILD=
 make_tmp() {
-    TMP=$(mktemp -d "${TMPDIR:-/tmp}/runnel-$SCRIPT.XXXXXX") || could_not_run "cannot make a temporary folder"
+    TMP=$(mktemp -d "${TMPDIR:-/tmp}/runnel-${SCRIPT#runnel-}.XXXXXX") || could_not_run "cannot make a temporary folder"
     trap clean_up EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT

@@ -237,7 +237,7 @@ stream_possible() {
 # Without the query and the user, which may hold a prompt, a key or a password.
 shown_url() { printf '%s' "${URL%%[?#]*}" | sed 's|//[^/@]*@|//|'; }
 
-up_hint() { case $URL in http://127.0.0.1:"$PORT"/*) echo ": run make up first" ;; esac }
+up_hint() { case $URL in http://127.0.0.1:"$PORT"/*) echo ": run $(make_name up) first" ;; esac }
 
 # keep_files FOLDER: what --keep-trace, --keep-body and --keep-events ask for. Of what was sent, the trace keeps the
 # times and sizes alone: the request may hold a key.

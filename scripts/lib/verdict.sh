@@ -99,6 +99,6 @@ keep_all() {
     if command -v gnuplot >/dev/null 2>&1; then
         "$here/plot" --out "$KEEP" "$@" >/dev/null || say "no pictures (above)"
     else
-        say "no pictures: gnuplot is not installed (scripts/deps)"
+        say "no pictures: gnuplot is not installed ($(command_name deps))"
     fi
 }
