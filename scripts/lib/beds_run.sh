@@ -163,7 +163,7 @@ one_of() {
 # run_chosen DOCTOR-OPTION...: the beds of $TMP/chosen, each in a process, JOBS at a time.
 run_chosen() {
     chmod 711 -- "$TMP"         # the workers of root's servers are another user
-    RUNNEL_PROXIES=$TMP/beds
+    RUNNEL_PROXIES=$TMP/b       # short: Apache wants the whole path of a socket, in at most 95 bytes
     TMPDIR=$TMP
     export RUNNEL_PROXIES TMPDIR
     RUNNING=

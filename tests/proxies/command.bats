@@ -246,7 +246,7 @@ run_part() { proxies run --out "$TRASH/result" "$@" -- --ask header; }
     nothing_runs
 }
 
-bed_has_answered() { find "$TRASH" -path '*/beds/nginx/tuned/answer' | grep -q .; }
+bed_has_answered() { find "$TRASH" -path '*/b/nginx/tuned/answer' | grep -q .; }
 
 @test "a run that is told to stop leaves nothing that runs" {
     export TMPDIR=$TRASH

@@ -18,8 +18,8 @@ if [ ! -x "${RUNNEL:-build/bin/runnel}" ]; then
 fi
 
 # With a space in its path, as a user's may have, and open to the workers of root's servers. Short,
-# because Apache wants the whole path of a socket to fit its 108 bytes.
-trash=$(mktemp -d "${TMPDIR:-/tmp}/a run.XXXXXX")
+# because Apache wants the whole path of a socket, in at most 95 bytes.
+trash=$(mktemp -d "${TMPDIR:-/tmp}/a r.XXXXXX")
 chmod 711 "$trash"
 mkdir -m 711 "$trash/t"
 TMPDIR=$trash/t
