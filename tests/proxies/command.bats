@@ -65,7 +65,7 @@ own_tree() {
     TREE=$TRASH/tree
     mkdir "$TREE"
     cp -r "$ROOT/scripts" "$ROOT/tests" "$ROOT/nginx.conf" "$TREE"
-    ln -s "$ROOT/build" "$TREE/build"
+    ln -s "$ROOT/build" "$ROOT/fcgi-app" "$TREE"
 }
 
 @test "each proxy has its default and its tuned configuration" {
