@@ -84,8 +84,8 @@ function check_all(    c, s, why) {
             SKIPPED[why]++
             continue
         }
-        if (++checked > 20000)
-            nginx_fail(C_FILE[c], C_LINE[c], "more than 20000 locations: choose with --host or --uri")
+        if (++checked > 10000)
+            nginx_fail(C_FILE[c], C_LINE[c], "more than 10000 locations: choose with --host or --uri")
         # A server's own checks come once, with the first of its locations.
         if (s >= 0 && !(s in SERVER_CHECKED)) {
             SERVER_CHECKED[s] = 1

@@ -36,8 +36,8 @@ function nginx_store(line,    name) {
     if (file_count == 0)
         return
     LINE[++line_count] = line
-    if (line_count > 1000000)
-        nginx_fail(file_count, line_count - F_START[file_count] + 1, "the configuration has more than 1000000 lines")
+    if (line_count > 500000)
+        nginx_fail(file_count, line_count - F_START[file_count] + 1, "the configuration has more than 500000 lines")
     if (gathering && index(line, "include"))
         HAS_INCLUDE[file_count] = 1
 }
@@ -402,8 +402,8 @@ function new_context(kind, up, arg, file, line) {
 function block_opened(    c, k) {
     if (C_DEPTH[CTX] >= 50)
         nginx_fail(CUR_FILE, D_START, "blocks are nested more than 50 deep")
-    if (C_COUNT >= 50000)
-        nginx_fail(CUR_FILE, D_START, "more than 50000 blocks")
+    if (C_COUNT >= 100000)
+        nginx_fail(CUR_FILE, D_START, "more than 100000 blocks")
     c = new_context(kind_of(T_W[1], C_KIND[CTX]), CTX, words_from(2), CUR_FILE, D_START)
     C_HEAD[c] = T_W[1] (T_N > 1 ? " " C_ARG[c] : "")
     C_WORDS[c] = T_N - 1

@@ -450,19 +450,21 @@ grown() { awk -v n="$1" -v s="$2" 'BEGIN { for (i = 0; i < n; i++) printf "%s", 
     fails_with 3 "x.conf:1: a directive of more than 100000 words: b" x.conf
     grown $((big / 2)) 'a{' >x.conf
     fails_with 3 "x.conf:1: blocks are nested more than 50 deep" x.conf
-    grown $((big / 5)) 'a{}b;' >x.conf
-    fails_with 3 "x.conf:1: more than 50000 blocks" x.conf
     head -c $big /dev/zero | tr '\000' '\n' >x.conf
-    fails_with 3 "x.conf:1000001: the configuration has more than 1000000 lines" x.conf
+    fails_with 3 "x.conf:500001: the configuration has more than 500000 lines" x.conf
     head -c $big /dev/urandom >x.conf
     fails_with 3 "x.conf:" x.conf
     fails_with 3 "-: the configuration has more than 16 MiB" - < <(head -c 100000000 /dev/zero)
-    { printf 'http { server {\n' && grown 25000 $'location /a { proxy_pass http://a; }\n' && printf '} }'; } >x.conf
-    fails_with 3 "x.conf:20002: more than 20000 locations" x.conf
+    # What takes seconds before it is too much, by one awk.
+    AWKS=(mawk)
+    grown $((big / 5)) 'a{}b;' >x.conf
+    fails_with 3 "x.conf:1: more than 100000 blocks" x.conf
+    { printf 'http { server {\n' && grown 11000 $'location /a { proxy_pass http://a; }\n' && printf '} }'; } >x.conf
+    fails_with 3 "x.conf:10002: more than 10000 locations" x.conf
 }
 
-@test "a map of a hundred thousand lines is read in linear time" {
-    { printf 'http {\n map $a $b {\n' && seq -f '  "~^/x%.0f" v;' 100000 && printf ' }\n}\n'; } >x.conf
+@test "a map of thirty thousand lines is read in linear time" {
+    { printf 'http {\n map $a $b {\n' && seq -f '  "~^/x%.0f" v;' 30000 && printf ' }\n}\n'; } >x.conf
     for awk in "${AWKS[@]}"; do
         RUNNEL_AWK=$awk run timeout 300 "$LINT" x.conf
         [ "$status" -eq 0 ]
