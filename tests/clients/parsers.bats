@@ -7,6 +7,8 @@
 
 load ../integration/harness
 
+want=[]
+
 # Each prints the same object: {status, tokens, ids, done, error, garbled, pings}.
 READERS='parser eventsource undici httpx'
 
@@ -26,30 +28,42 @@ with socket.socket() as probe:
     start_nginx "s|listen unix:http.sock;|listen unix:http.sock; listen 127.0.0.1:$PORT;|"
 }
 
-# read_with READER TARGET [LAST-EVENT-ID]: its object.
+# read_with READER: what it saw of each of the readings on standard input, one object a line.
 read_with() {
-    local reader=$1 url=$URL$2 here=$ROOT/tests/clients
+    local here=$ROOT/tests/clients
 
-    shift 2
-    case $reader in
-    parser) node "$here/read_parser.mjs" "$url" "$@" ;;
-    httpx) "$ROOT/build/clients/python/bin/python" "$here/read_httpx.py" "$url" "$@" ;;
-    *) node "$here/read_eventsource.mjs" "$reader" "$url" "$@" ;;
+    case $1 in
+    parser) node "$here/read_parser.mjs" ;;
+    httpx) "$ROOT/build/clients/python/bin/python" "$here/read_httpx.py" ;;
+    *) node "$here/read_eventsource.mjs" "$1" ;;
     esac
 }
 
-# each_reads TARGET JQ [READERS]: that JQ is true of what each saw; $want is the full list of tokens.
-each_reads() {
-    local reader seen
+# plan JQ TARGET [LAST-EVENT-ID]: a reading, of which JQ is to be true; $want is the full list of
+# tokens, as it is now.
+plan() {
+    jq -nc --arg url "$URL$2" --arg last "${3-}" '{url: $url, last: (if $last == "" then null else $last end)}' \
+        >>readings
+    printf '%s\n' "$1" >>judgements
+    printf '%s\n' "$want" >>wants
+}
 
-    for reader in ${3:-$READERS}; do
-        seen=$(read_with "$reader" "$1")
-        jq -e --argjson want "$want" "$2" <<<"$seen" >/dev/null || {
-            echo "$reader, $1: not true: $2"
-            echo "$seen"
-            return 1
-        }
+# each_reads [READERS]: does what was planned, one process a reader.
+each_reads() {
+    local reader seen judgement target
+
+    for reader in ${1:-$READERS}; do
+        read_with "$reader" <readings >answers
+        [ "$(wc -l <answers)" = "$(wc -l <readings)" ]
+        while read -r seen <&4 && read -r judgement <&5 && read -r want <&6 && read -r target <&7; do
+            jq -e --argjson want "$want" "$judgement" <<<"$seen" >/dev/null || {
+                echo "$reader, $target: not true: $judgement"
+                echo "$seen"
+                return 1
+            }
+        done 4<answers 5<judgements 6<wants 7<readings
     done
+    rm readings judgements wants
 }
 
 tokens_of() { # VOCAB TOKENS
@@ -60,92 +74,78 @@ tokens_of() { # VOCAB TOKENS
     for vocab in words torture; do
         want=$(tokens_of "$vocab" 100)
         for wire in lf crlf cr nospace comments multiline drip; do
-            each_reads "/stream?prompt=hello&max_tokens=100&itl_ms=0&vocab=$vocab&wire=$wire" \
-                '.status == 200 and .tokens == $want and .done and .error == null and .garbled == 0'
+            plan '.status == 200 and .tokens == $want and .done and .error == null and .garbled == 0' \
+                "/stream?prompt=hello&max_tokens=100&itl_ms=0&vocab=$vocab&wire=$wire"
         done
-        each_reads "/stream?prompt=hello&max_tokens=100&itl_ms=0&vocab=$vocab&wire=bom" \
-            '.tokens == $want and .done and .garbled == 0' "$BOM_READERS"
     done
+    each_reads
+    for vocab in words torture; do
+        want=$(tokens_of "$vocab" 100)
+        plan '.tokens == $want and .done and .garbled == 0' \
+            "/stream?prompt=hello&max_tokens=100&itl_ms=0&vocab=$vocab&wire=bom"
+    done
+    each_reads "$BOM_READERS"
 }
 
 @test "the spellings with ids, chunks, stamps and pings too" {
     want=$(tokens_of torture 60)
     for wire in lf crlf cr nospace comments multiline drip; do
-        each_reads "/stream?prompt=hello&max_tokens=60&itl_ms=0&vocab=torture&wire=$wire&ids=1&stamps=1&chunk=7" \
-            '.done and (.tokens | add) == ($want | add) and .ids[0] == "7" and .ids[-1] == "60"'
+        plan '.done and (.tokens | add) == ($want | add) and .ids[0] == "7" and .ids[-1] == "60"' \
+            "/stream?prompt=hello&max_tokens=60&itl_ms=0&vocab=torture&wire=$wire&ids=1&stamps=1&chunk=7"
     done
-    seen=$(read_with parser '/stream?prompt=hello&max_tokens=2&ttft_ms=120&ping_ms=20&wire=crlf')
-    jq -e '.pings >= 3 and .done' <<<"$seen"
+    each_reads
+    plan '.pings >= 3 and .done' '/stream?prompt=hello&max_tokens=2&ttft_ms=120&ping_ms=20&wire=crlf'
+    each_reads parser
 }
 
 @test "the byte order mark costs a reader that does not know it exactly the first event" {
     want=$(tokens_of words 10)
-    each_reads '/stream?prompt=hello&max_tokens=10&wire=bom' '.tokens == $want[1:] and .done' httpx
+    plan '.tokens == $want[1:] and .done' '/stream?prompt=hello&max_tokens=10&wire=bom'
+    each_reads httpx
 }
 
-@test "error@K: K tokens, the error event, no [DONE]" {
+@test "faults after the head" {
     want=$(tokens_of words 10)
-    each_reads '/stream?prompt=hello&max_tokens=10&fault=error@4' \
-        '.tokens == $want[:4] and .error == "fault" and (.done | not)'
-}
-
-@test "eof@K and reset@K: K tokens and no [DONE]" {
-    want=$(tokens_of words 10)
+    of_ten='/stream?prompt=hello&max_tokens=10&fault'
+    # error@K: K tokens, the error event, no [DONE]
+    plan '.tokens == $want[:4] and .error == "fault" and (.done | not)' "$of_ten=error@4"
+    # eof@K and reset@K: K tokens and no [DONE]
     for fault in eof@4 reset@4 eof@0; do
-        count=${fault#*@}
-        each_reads "/stream?prompt=hello&max_tokens=10&fault=$fault" \
-            ".tokens == \$want[:$count] and .error == null and (.done | not)"
+        plan ".tokens == \$want[:${fault#*@}] and .error == null and (.done | not)" "$of_ten=$fault"
     done
+    # garble@K: exactly event K does not parse
+    plan '.tokens == $want[:4] + $want[5:] and .garbled == 1 and .done' "$of_ten=garble@4"
+    # dup@K: event K twice, told by its id
+    plan '.tokens == $want[:5] + $want[4:] and .ids[4] == .ids[5] and (.ids | unique | length) == 10' \
+        "$of_ten=dup@4&ids=1"
+    # nodone: all tokens, no [DONE]
+    plan '.tokens == $want and (.done | not)' "$of_ten=nodone"
+    each_reads
 }
 
 @test "stall@K:MS: everything, later" {
     want=$(tokens_of words 10)
-    each_reads '/stream?prompt=hello&max_tokens=10&fault=stall@4:300&ping_ms=50' \
-        '.tokens == $want and .done'
+    plan '.tokens == $want and .done' '/stream?prompt=hello&max_tokens=10&fault=stall@4:300&ping_ms=50'
+    each_reads
     id=stall-of-300
     get '/stream?prompt=hello&max_tokens=10&fault=stall@4:300' -H "X-Request-Id: $id" >/dev/null
     ledger_is "$id" '.outcome == "done" and .duration_ms >= 314'
 }
 
 @test "status:CODE: the status, and no stream" {
-    want=[]
     for status in 400 429 500 503; do
-        each_reads "/stream?prompt=hello&max_tokens=10&fault=status:$status" \
-            ".status == $status and .tokens == [] and (.done | not)" 'parser eventsource httpx'
+        plan ".status == $status and .tokens == [] and (.done | not)" \
+            "/stream?prompt=hello&max_tokens=10&fault=status:$status"
     done
-}
-
-@test "garble@K: exactly event K does not parse" {
-    want=$(tokens_of words 10)
-    each_reads '/stream?prompt=hello&max_tokens=10&fault=garble@4' \
-        '.tokens == $want[:4] + $want[5:] and .garbled == 1 and .done'
-}
-
-@test "dup@K: event K twice, told by its id" {
-    want=$(tokens_of words 10)
-    each_reads '/stream?prompt=hello&max_tokens=10&fault=dup@4&ids=1' \
-        '.tokens == $want[:5] + $want[4:] and .ids[4] == .ids[5] and (.ids | unique | length) == 10'
-}
-
-@test "nodone: all tokens, no [DONE]" {
-    want=$(tokens_of words 10)
-    each_reads '/stream?prompt=hello&max_tokens=10&fault=nodone' '.tokens == $want and (.done | not)'
+    each_reads 'parser eventsource httpx'
 }
 
 @test "each resumes after any event, and stops at 204" {
     want=$(tokens_of torture 10)
-    for reader in parser eventsource httpx; do
-        for last in 0 1 9 10; do
-            seen=$(read_with "$reader" '/stream?prompt=hello&max_tokens=10&vocab=torture&ids=1' "$last")
-            jq -e --argjson want "$want" ".tokens == \$want[$last:] and .done" <<<"$seen" || {
-                echo "$reader after $last: $seen"
-                false
-            }
-        done
-        seen=$(read_with "$reader" '/stream?prompt=hello&max_tokens=10&ids=1' 'done')
-        jq -e '.status == 204 and .tokens == []' <<<"$seen" || {
-            echo "$reader after done: $seen"
-            false
-        }
+    for last in 0 1 9 10; do
+        plan ".tokens == \$want[$last:] and .done" \
+            '/stream?prompt=hello&max_tokens=10&vocab=torture&ids=1' "$last"
     done
+    plan '.status == 204 and .tokens == []' '/stream?prompt=hello&max_tokens=10&ids=1' 'done'
+    each_reads 'parser eventsource httpx'
 }
