@@ -180,6 +180,12 @@ text_of() { # VOCAB TOKENS [PROMPT]
     sees 'openai_py langchain' 'async-leave-before async-leave-before-whole' "$left"
 }
 
+@test "what Node.js clients make of their own abort: a stream ends, a reply in one piece throws" {
+    sees 'openai_js ai' 'leave-abort leave-before' '.error == null'
+    sees openai_js leave-before-whole '.error.type == "APIUserAbortError"'
+    sees ai leave-before-whole '.error.type == "DOMException"'
+}
+
 @test "who only stops reading: the server goes on, as long as the client lives" {
     goes_on='.row.outcome == "live" and .row.generated > 35 and .error == null'
     sees openai_py 'leave-break async-leave-break' "$goes_on"
