@@ -110,9 +110,10 @@ test-all: deps-test
 	RUNNEL=build/asan/bin/runnel tests/run integration
 	RUNNEL=build/tsan/bin/runnel tests/run integration
 	@tests/clients/setup
+	@tests/loadtools/setup
 	@tests/tools/setup
 	@tests/proxies/setup
-	@tests/run clients browser proxies storm metrics
+	@tests/run clients browser loadtools proxies storm metrics
 
 clients: all
 	@scripts/deps --clients
@@ -123,6 +124,11 @@ browser: all
 	@scripts/deps --clients
 	@tests/clients/setup
 	@tests/run browser
+
+loadtools: all
+	@scripts/deps --clients
+	@tests/loadtools/setup
+	@tests/run loadtools
 
 storm: all
 	@tests/run storm
@@ -205,13 +211,13 @@ help:
 	@echo 'make up, down     start and stop nginx and the responder on 127.0.0.1:8170'
 	@echo 'make check        everything but the integration suite'
 	@echo 'make test-all     what takes longer: suites under sanitizers, clients, the live page, proxies, the abort storm'
-	@echo 'make lint, unit, scripts-test, integration, clients, browser, storm'
+	@echo 'make lint, unit, scripts-test, integration, clients, browser, loadtools, storm'
 	@echo 'make proxies      what nginx, Apache, HAProxy and others do with a stream: a table (eight minutes)'
 	@echo 'make bench        runnel, a plain Node.js and a Starlette server under the same load'
 	@echo 'make asan, tsan   the same binaries under sanitizers, in build/asan and build/tsan'
 	@echo 'make format, install, uninstall, clean'
 
 .PHONY: all unit-binaries lab test test-all deps deps-test up down check lint unit scripts-test \
-        integration clients browser storm proxies bench asan tsan sanitized format install uninstall clean help
+        integration clients browser loadtools storm proxies bench asan tsan sanitized format install uninstall clean help
 .SECONDARY:
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
