@@ -57,6 +57,7 @@ build_hint() { [ -n "$INSTALLED" ] || echo ": run make first"; }
 show_help() {
     sed -n -e '/^# shellcheck/d' -e '2,/^[^#]/{s/^# \{0,1\}//p;}' "$1" |
         if [ -n "$INSTALLED" ]; then
+            # shellcheck disable=SC2016 # the help's own quotes
             sed -e 's|scripts/\([a-z]\)|runnel-\1|g' -e 's/`make \([a-z]*\)`/`runnel-\1`/g' -e 's|(build/bin/[^)]*)|(those that were installed)|'
         else
             cat

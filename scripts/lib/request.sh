@@ -85,7 +85,7 @@ END
 }
 
 take_header_line() {
-    case $(printf '%s' "${1%%[:;]*}" | tr -d ' \t' | tr 'A-Z' 'a-z') in
+    case $(printf '%s' "${1%%[:;]*}" | tr -d ' \t' | tr '[:upper:]' '[:lower:]') in
         content-type) CONTENT_TYPE_GIVEN=1 ;;
     esac
     config_line header "$1"
