@@ -1,4 +1,4 @@
-/* What --help says. docs/man/load.1 says the same at more length: change both. */
+/* What --help says. docs/man/runnel-load.1 says the same at more length: change both. */
 
 #include "gen/load/help.h"
 

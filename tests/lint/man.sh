@@ -34,13 +34,13 @@ page_of() { echo "docs/man/$1.1"; }
 # What is defined: in a help the lines that begin with an option (or a URL that is one), in a page the
 # lines after .TP (man) or those with .It Fl (mdoc). Of --help and -h, most helps do not speak.
 options() { grep -oE '(^|[ ,])(-[A-Za-z]|--[a-z0-9][a-z0-9-]*)' | tr -d ' ,' | grep -vx -e --help -e -h | sort -u; }
-options_of_help() { grep -E '^ {1,4}(URL, )?-' "$1" | sed 's/\([^ ]\)   *.*/\1/' | options; }
+options_of_help() { grep -E '^ {1,8}(URL, )?-' "$1" | sed 's/\([^ ]\)   *.*/\1/' | options; }
 options_of_page() { sed -n -e '/^\.TP$/{n;p;}' -e 's/^\.It Fl/ Fl/p' "$1" | unescape | options; }
-unescape() { sed -e 's/\\f[BIR]//g' -e 's/\\-/-/g' -e 's/Fl \([^ ]\)/-\1/g' -e 's/"//g'; }
+unescape() { sed -e 's/\\f[BIRP]//g' -e 's/\\-/-/g' -e 's/Fl \([^ ]\)/-\1/g' -e 's/"//g'; }
 
 # The statuses that a help lists after "Exit:" or "exit status:", each before its meaning.
-statuses_of_help() { tr '\n' ' ' <"$1" | sed -n 's/.*[Ee]xit\( status\)\{0,1\}: //p' | grep -oE '(^|, )[0-3] ' | tr -dc '0-3\n'; }
-statuses_of_page() { sed -n '/^\.SH "EXIT STATUS"/,/^\.SH [^"]/p' "$1" | unescape | grep -xE '[0-9]'; }
+statuses_of_help() { tr '\n' ' ' <"$1" | sed -n 's/.*[Ee]xit\( status\)\{0,1\}: //p' | grep -oE '(^|[,;] )[0-3] ' | tr -dc '0-3\n'; }
+statuses_of_page() { awk '/^\.S[Hh] /{ on = /EXIT STATUS/ } on' "$1" | unescape | sed -n 's/^\(\.B \|\.It \)\{0,1\}\([0-9]\)$/\2/p'; }
 
 variables() { grep -oE 'RUNNEL_[A-Z_]+[A-Z]' | sort -u; }
 
@@ -112,7 +112,7 @@ check 'variables: what a --help names is in the page, and what a page names is r
 version=$(build/bin/runnel --version)
 problems=$(
     for page in docs/man/*.1; do
-        head -n 1 "$page" | grep -qF "\"$version\"" || echo "$page is not of $version"
+        grep -E '^\.(TH|Os) ' "$page" | grep -qF "\"$version\"" || echo "$page is not of $version"
     done
 )
 check 'the pages are of this version' "$problems"

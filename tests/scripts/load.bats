@@ -163,8 +163,8 @@ END
     [ "$status" -eq 0 ]
     [ "${lines[0]}" = 'usage: load [OPTION]... [URL]' ]
     while read -r option; do
-        grep -q -- "\\\\-\\\\-$(sed 's/^--//; s/-/\\\\-/g' <<<"$option")" "$BATS_TEST_DIRNAME/../../docs/man/load.1" ||
-            { echo "docs/man/load.1 does not have $option" && return 1; }
+        grep -q -- "\\\\-\\\\-$(sed 's/^--//; s/-/\\\\-/g' <<<"$option")" "$BATS_TEST_DIRNAME/../../docs/man/runnel-load.1" ||
+            { echo "docs/man/runnel-load.1 does not have $option" && return 1; }
     done < <(grep -o -- '--[a-z-]*[a-z]' <<<"$output" | sort -u)
     run "$LOAD" --version
     [ "$status" -eq 0 ]
@@ -172,7 +172,7 @@ END
 }
 
 @test "the man page is without faults" {
-    run groff -man -ww -Tutf8 -z "$BATS_TEST_DIRNAME/../../docs/man/load.1"
+    run groff -man -ww -Tutf8 -z "$BATS_TEST_DIRNAME/../../docs/man/runnel-load.1"
     [ "$status" -eq 0 ]
     [ -z "$output" ]
 }

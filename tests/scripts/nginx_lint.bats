@@ -220,7 +220,7 @@ assert found["location"] == "location /\U0001f600\ufffd", ascii(found["location"
     count=0
     while read -r name; do
         echo "$name"
-        grep -q "^\.It Fl .*${name#-}" "$ROOT/docs/man/nginx-lint.1"
+        grep -q "^\.It Fl .*${name#-}" "$ROOT/docs/man/runnel-nginx-lint.1"
         grep -q "^#   .*$name" "$LINT"
         count=$((count + 1))
     done < <(sed -n '/^while/,/^done/s/^ *\(--[a-z|= -]*\)).*/\1/p' "$LINT" | grep -o -- '--[a-z-]*' | grep -v -x -- --help | sort -u)
@@ -229,7 +229,7 @@ assert found["location"] == "location /\U0001f600\ufffd", ascii(found["location"
 
 @test "the man page is well-formed" {
     command -v man >/dev/null || skip "no man here"
-    run --separate-stderr man --warnings -E UTF-8 -l "$ROOT/docs/man/nginx-lint.1"
+    run --separate-stderr man --warnings -E UTF-8 -l "$ROOT/docs/man/runnel-nginx-lint.1"
     echo "$stderr"
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
