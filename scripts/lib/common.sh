@@ -7,9 +7,9 @@ unset LANGUAGE CDPATH
 
 SCRIPT=${0##*/}
 ROOT=$(cd -- "$here/.." && pwd)
-# In the source tree there is a Makefile beside scripts/. Installed, this is PREFIX/lib/runnel/scripts,
-# and the commands are PREFIX/bin/runnel-NAME.
-if [ -f "$ROOT/Makefile" ]; then
+# In a source tree nginx.conf is beside scripts/. Installed, this is PREFIX/lib/runnel/scripts, and the
+# commands are PREFIX/bin/runnel-NAME.
+if [ -f "$ROOT/nginx.conf" ]; then
     INSTALLED=
     RUNNEL_PROGRAM=$ROOT/build/bin/runnel
     GEN_PROGRAM=$ROOT/build/bin/gen
