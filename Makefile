@@ -32,6 +32,9 @@ LIBS_runnel := $(call pkg_libs,fcgi,-lfcgi) $(call pkg_libs,libcjson,-lcjson) $(
 LIBS_load   := $(call pkg_libs,libcurl,-lcurl) $(call pkg_libs,libcjson,-lcjson) $(LIBS_gen) -lm
 LIBS_test   := $(call pkg_libs,cmocka,-lcmocka)
 
+# What lab, test and test-all build, they build on all processors, unless make was told itself.
+JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
+
 # `make V=1` shows the commands.
 quiet = $(if $(V),,@echo '  $(1)  ' $@;)
 
@@ -79,12 +82,12 @@ unit-binaries: $(TEST_BINS)
 # --- the README's two commands ---
 
 lab: deps
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(JOBS) all
 	@scripts/up
 	@scripts/lab
 
 test: deps-test
-	@$(MAKE) --no-print-directory all sanitized
+	@$(MAKE) --no-print-directory $(JOBS) all sanitized
 	@tests/run lint unit tsan scripts integration
 
 # --- what they are made of ---
@@ -106,7 +109,7 @@ down:
 # abort storm.
 test-all: deps-test
 	@scripts/deps --clients
-	@$(MAKE) --no-print-directory all sanitized
+	@$(MAKE) --no-print-directory $(JOBS) all sanitized
 	RUNNEL=build/asan/bin/runnel tests/run integration
 	RUNNEL=build/tsan/bin/runnel tests/run integration
 	@tests/clients/setup
