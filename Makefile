@@ -33,7 +33,7 @@ LIBS_load   := $(call pkg_libs,libcurl,-lcurl) $(call pkg_libs,libcjson,-lcjson)
 LIBS_test   := $(call pkg_libs,cmocka,-lcmocka)
 
 # What lab, test and test-all build, they build on all processors, unless make was told itself.
-JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
+JOBS := $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # `make V=1` shows the commands.
 quiet = $(if $(V),,@echo '  $(1)  ' $@;)
