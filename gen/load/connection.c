@@ -117,8 +117,6 @@ static void set_lasting(struct connection *connection)
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(options->timeout_us / 1000));
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(options->timeout_us / 1000));
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "runnel-load/0.1.0");
     curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, options->keepalive ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, options->keepalive ? 0L : 1L);

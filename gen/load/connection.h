@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <curl/curl.h>
 
@@ -34,6 +35,8 @@ struct connection {
     bool is_paused;          /* in the loop's list of those that pause, maybe ended meanwhile */
     struct connection *next; /* in that list, or among the free */
     int64_t resume_us;
+    TAILQ_ENTRY(connection) open; /* in the loop's list, in the order of the starts */
+    int64_t started_us;
     struct connection *next_read; /* see `slow_reads` */
     bool has_slow_read;
     uint64_t call; /* that brought the last bytes, and where they ended */

@@ -46,6 +46,7 @@ struct loop {
     struct connection **all; /* `count` of `room` */
     size_t count, room;
     struct connection *free;
+    TAILQ_HEAD(, connection) open; /* in the order of their starts, and so of their timeouts */
     struct connection *pause_first, *pause_last; /* in the order in which they resume */
     int64_t woke_us;                             /* when the last turn began to work */
     int64_t refused_us; /* in the closed loop: no start before it, for one was refused */
@@ -164,8 +165,12 @@ static void start(struct loop *loop, int64_t due_us, int64_t now_us)
     if (connection == NULL ||
         connection_start(connection, schedule_take(&loop->schedule), has_time ? due_us : now_us,
                          now_us) != 0 ||
-        curl_multi_add_handle(loop->multi, connection->easy) != CURLM_OK)
+        curl_multi_add_handle(loop->multi, connection->easy) != CURLM_OK) {
         loop->broken = "no memory for a request";
+        return;
+    }
+    connection->started_us = now_us;
+    TAILQ_INSERT_TAIL(&loop->open, connection, open);
 }
 
 static void start_due(struct loop *loop, int64_t now_us)
@@ -199,6 +204,7 @@ static void end(struct loop *loop, struct connection *connection, CURLcode code)
 
     connection_end(connection, code, now_us);
     curl_multi_remove_handle(loop->multi, connection->easy);
+    TAILQ_REMOVE(&loop->open, connection, open);
     if (loop->options->rate_milli == 0 && loop->figures->failed_by[FAILURE_CONNECT] > refused)
         loop->refused_us = now_us + REFUSED_WAIT_US;
     if (!connection->is_paused) /* else it is free when its pause is over */
@@ -217,6 +223,18 @@ static void reap(struct loop *loop)
         CURLcode code = message->data.result;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &connection);
         end(loop, connection, code);
+    }
+}
+
+static void end_timeouts(struct loop *loop, int64_t now_us)
+{
+    struct connection *oldest;
+
+    while ((oldest = TAILQ_FIRST(&loop->open)) != NULL &&
+           oldest->started_us + loop->options->timeout_us <= now_us) {
+        snprintf(oldest->error, sizeof(oldest->error), "not at its end in %g s (--timeout)",
+                 (double)loop->options->timeout_us / 1e6);
+        end(loop, oldest, CURLE_OPERATION_TIMEDOUT);
     }
 }
 
@@ -278,6 +296,9 @@ static int64_t next_due_us(const struct loop *loop, int64_t now_us)
 
     if (loop->pause_first != NULL)
         due_us = earlier(due_us, loop->pause_first->resume_us);
+    if (!TAILQ_EMPTY(&loop->open))
+        due_us =
+            earlier(due_us, TAILQ_FIRST(&loop->open)->started_us + loop->options->timeout_us);
     if (!schedule_is_over(&loop->schedule, now_us)) {
         int64_t start_us = schedule_due_us(&loop->schedule, loop->figures->open);
         due_us = earlier(due_us, start_us > loop->refused_us ? start_us : loop->refused_us);
@@ -326,6 +347,7 @@ static void turn(struct loop *loop)
         act(loop, CURL_SOCKET_TIMEOUT, 0);
     }
     reap(loop);
+    end_timeouts(loop, now_us);
     pause_readers(loop, now_us);
     resume_readers(loop, now_us);
     start_due(loop, now_us);
@@ -401,6 +423,7 @@ int loop_run(const struct options *options, const struct target *target,
     loop.shared.stream =
         (struct stream_shared){.options = options, .figures = figures, .events = events};
     buffer_init(&loop.shared.stream.scratch, READER_EVENT_MAX_BYTES);
+    TAILQ_INIT(&loop.open);
     loop.shared.target = target;
     loop.shared.call = &loop.call;
     if (getrandom(&run, sizeof(run), 0) != (ssize_t)sizeof(run))
