@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gen/load/bare.h"
 #include "gen/load/events.h"
 #include "gen/load/figures.h"
 #include "gen/load/loop.h"
@@ -47,6 +48,8 @@ struct selftest {
     uint64_t streams;
     struct step step[STEPS + 1];
     unsigned count; /* of the paced ones; the flood is step[STEPS] */
+    struct bare bare;
+    FILE *table; /* the standard error when the JSON has the standard output */
 };
 
 /* It keeps up while nearly every token has a read of its own and comes at the rate asked for.
@@ -132,20 +135,20 @@ static int run_paced(struct selftest *selftest)
         if (run_step(selftest, selftest->streams, tokens, gap_us, step) != 0)
             return -1;
         selftest->count++;
-        printf("%12.0f %12.0f %10.2f %% %8.0f %% %9.2f %10.3f %10.3f %10.3f\n", step->asked,
-               step->got, step->coalesced * 100, step->load * 100, step->cpu_us,
-               (double)step->noise_p50_us / 1000, (double)step->noise_p99_us / 1000,
-               (double)step->turn_p99_us / 1000);
-        fflush(stdout);
+        fprintf(selftest->table,
+                "%12.0f %12.0f %10.2f %% %8.0f %% %9.2f %10.3f %10.3f %10.3f\n", step->asked,
+                step->got, step->coalesced * 100, step->load * 100, step->cpu_us,
+                (double)step->noise_p50_us / 1000, (double)step->noise_p99_us / 1000,
+                (double)step->turn_p99_us / 1000);
+        fflush(selftest->table);
         if (!keeps_up(step))
             break;
     }
     return 0;
 }
 
-/* The dearest of the steps that it kept up with is the cheapest in processor time a token: what
- * a turn costs is shared by more reads. Beyond it the tokens come together, and it is another
- * test. */
+/* The last that it kept up with: the more tokens, the more of them share what a turn costs.
+ * Beyond it they come together, and that is another test. NULL when there is none. */
 static const struct step *best_step(const struct selftest *selftest)
 {
     const struct step *best = NULL;
@@ -157,32 +160,50 @@ static const struct step *best_step(const struct selftest *selftest)
     return best;
 }
 
+/* The same reads as in the best step, or the first. */
+static int run_bare(struct selftest *selftest)
+{
+    const struct step *best = best_step(selftest);
+    double rate = best != NULL ? best->asked : QUIET_RATE;
+
+    if (bare_measure(&selftest->bare, selftest->writer.port, selftest->streams,
+                     (uint64_t)((double)selftest->streams * 1e6 / rate),
+                     STEP_US / 1000000) == 0)
+        return 0;
+    fprintf(stderr, "load: --self-test: the bare reads: %s\n", strerror(errno));
+    return -1;
+}
+
 static void tell(const struct selftest *selftest)
 {
     const struct step *best = best_step(selftest);
     const struct step *flood = &selftest->step[STEPS];
+    FILE *out = selftest->table;
     double waited = 0;
 
     if (best != NULL)
-        printf("ceiling  %.0f tokens/s, one in a read: %.2f us of one processor for each "
-               "(measured "
-               "at %.0f/s)\n",
-               1e6 / best->cpu_us, best->cpu_us, best->got);
+        fprintf(out,
+                "ceiling  %.0f tokens/s, one in a read: %.2f us of one processor each (at "
+                "%.0f/s)\n",
+                1e6 / best->cpu_us, best->cpu_us, best->got);
     else
-        puts("ceiling  none: it did not even keep up with the first step");
-    printf("flood    %.0f tokens/s, as many in a read as come: %.2f us for each\n", flood->got,
-           flood->cpu_us);
-    printf(
+        fputs("ceiling  none: it did not even keep up with the first step\n", out);
+    fprintf(out, "bare     %.2f us: the same reads by epoll and recv alone (at %.0f/s)\n",
+            selftest->bare.cpu_us, selftest->bare.reads_per_s);
+    fprintf(out, "flood    %.0f tokens/s, as many in a read as come: %.2f us each\n",
+            flood->got, flood->cpu_us);
+    fprintf(
+        out,
         "noise    %.3f ms p50, %.3f ms p99, from a token's sending to its time here, at %d/s\n",
         (double)selftest->step[0].noise_p50_us / 1000,
         (double)selftest->step[0].noise_p99_us / 1000, QUIET_RATE);
     for (unsigned i = 0; i < selftest->count; i++)
         waited = selftest->step[i].waited > waited ? selftest->step[i].waited : waited;
     if (waited > WAITED_MAX)
-        printf("warning  it waited for a processor %.0f %% of a step: others use this machine, "
-               "and "
-               "these are not its limits\n",
-               waited * 100);
+        fprintf(
+            out,
+            "warning  it waited for a processor %.0f %% of a step: the machine was too full\n",
+            waited * 100);
 }
 
 static int write_json(const struct selftest *selftest, const char *path)
@@ -209,8 +230,10 @@ static int write_json(const struct selftest *selftest, const char *path)
             step->cpu_us, (double)step->noise_p50_us / 1000, (double)step->noise_p99_us / 1000,
             (double)step->turn_p99_us / 1000, step->waited);
     }
-    fprintf(out, "],\n \"flood\": {\"got_per_s\": %.0f, \"cpu_us_per_token\": %.3f}}\n",
-            flood->got, flood->cpu_us);
+    fprintf(out,
+            "],\n \"bare\": {\"reads_per_s\": %.0f, \"cpu_us_per_read\": %.3f},\n "
+            "\"flood\": {\"got_per_s\": %.0f, \"cpu_us_per_token\": %.3f}}\n",
+            selftest->bare.reads_per_s, selftest->bare.cpu_us, flood->got, flood->cpu_us);
     int failed = ferror(out) | fflush(out);
     if (!is_stdout)
         failed |= fclose(out);
@@ -232,11 +255,14 @@ int selftest_run(const struct options *options)
         fprintf(stderr, "load: --self-test: no server: %s\n", strerror(errno));
         return DIED;
     }
-    printf("%" PRIu64 " streams over loopback TCP, from a process that does nothing else\n",
-           selftest.streams);
-    printf("%12s %12s %12s %10s %9s %10s %10s %10s\n", "asked/s", "got/s", "coalesced", "load",
-           "us/token", "noise p50", "p99", "turn p99");
-    if (run_paced(&selftest) == 0 &&
+    selftest.table =
+        options->json_path != NULL && strcmp(options->json_path, "-") == 0 ? stderr : stdout;
+    fprintf(selftest.table,
+            "%" PRIu64 " streams over loopback TCP, from a process that does nothing else\n",
+            selftest.streams);
+    fprintf(selftest.table, "%12s %12s %12s %10s %9s %10s %10s %10s\n", "asked/s", "got/s",
+            "coalesced", "load", "us/token", "noise p50", "p99", "turn p99");
+    if (run_paced(&selftest) == 0 && run_bare(&selftest) == 0 &&
         run_step(&selftest, FLOOD_STREAMS, FLOOD_TOKENS, 0, &selftest.step[STEPS]) == 0) {
         tell(&selftest);
         status = options->json_path != NULL ? write_json(&selftest, options->json_path) : 0;

@@ -6,7 +6,8 @@
 /*
  * How much this client can take, and how true its times are, on this machine: it measures a
  * server of its own that can do more (writer.h). In steps of tokens a second, each in a read of
- * its own, until it no longer keeps up; and once as fast as the bytes come.
+ * its own, until it no longer keeps up; the last of them once more by epoll and recv alone; and
+ * once as fast as the bytes come.
  *
  * Prints a table and the ceiling; with --json also as JSON. Returns the exit status: 0, or 3
  * when it could not run.

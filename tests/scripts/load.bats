@@ -181,7 +181,7 @@ END
     run "$LOAD" --self-test --streams 50 --json json
     echo "$output"
     [ "$status" -eq 0 ]
-    [[ "$output" == *'ceiling '* && "$output" == *'flood '* && "$output" == *'noise '* ]]
+    [[ "$output" == *'ceiling '* && "$output" == *'bare '* && "$output" == *'flood '* && "$output" == *'noise '* ]]
     jq -e '.streams == 50 and (.steps | length) > 0 and .flood.got_per_s > 0' json
     # Its server has ended with it.
     for line in /proc/[0-9]*/cmdline; do
