@@ -2,6 +2,7 @@
 
 #include "gen/load/connection.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +13,10 @@
 #include "base/clock.h"
 
 enum {
-    /* A read is at most so long. One for each stream: 10,000 of them take 40 MB. */
-    READ_BYTES = 4096,
-    /* A slow reader's, and its socket's buffer: it must be felt on the other side. */
-    SLOW_READ_BYTES = 1024,
+    /* libcurl's reads, one buffer for each stream: of a head alone, or of the body too. */
+    HEAD_BYTES = 1024,
+    BODY_BYTES = 4096,
+    /* A slow reader's socket buffer. */
     SLOW_SOCKET_BYTES = 4096,
     /* Ports of one address towards another: the kernel's range has 28232 of them, and one that
      * was used is not free for a minute. */
@@ -38,25 +39,36 @@ static int take_connected(void *context, char *address, char *local, int port, i
     return CURL_PREREQFUNC_OK;
 }
 
+static void take_head(struct connection *connection, int status)
+{
+    struct connection_shared *shared = connection->shared;
+    char *type = NULL;
+
+    curl_easy_getinfo(connection->easy, CURLINFO_CONTENT_TYPE, &type);
+    bool is_event_stream = type != NULL && strncasecmp(type, "text/event-stream", 17) == 0 &&
+                           (type[17] == '\0' || type[17] == ';' || type[17] == ' ');
+    stream_head(&connection->stream, status, is_event_stream, clock_monotonic_us());
+    if (connection->reads_body && connection->stream.is_stream) {
+        connection->next_head = shared->heads;
+        shared->heads = connection;
+    }
+}
+
 static size_t take_header(char *line, size_t size, size_t count, void *context)
 {
     struct connection *connection = context;
     size_t len = size * count;
     long status = 0;
-    char *type = NULL;
 
-    /* The line that ends the head. An interim head (100 Continue) is not it, nor are trailers.
-     */
-    if (len > 2 || connection->stream.status != 0)
+    if (connection->stream.status != 0) /* a trailer */
         return len;
-    (void)line;
+    if (len > 5 && memcmp(line, "HTTP/", 5) == 0)
+        framing_start(&connection->framing);
+    else
+        framing_header(&connection->framing, line, len);
     curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (status < 200)
-        return len;
-    curl_easy_getinfo(connection->easy, CURLINFO_CONTENT_TYPE, &type);
-    bool is_event_stream = type != NULL && strncasecmp(type, "text/event-stream", 17) == 0 &&
-                           (type[17] == '\0' || type[17] == ';' || type[17] == ' ');
-    stream_head(&connection->stream, (int)status, is_event_stream, clock_monotonic_us());
+    if (len <= 2 && status >= 200) /* the line that ends the head, and of no interim one */
+        take_head(connection, (int)status);
     return len;
 }
 
@@ -75,22 +87,54 @@ static bool is_new_read(struct connection *connection, const char *bytes, size_t
     return is_new;
 }
 
+static int take_payload(void *context, const char *bytes, size_t len)
+{
+    return stream_read(context, bytes, len);
+}
+
+/* Bytes of the body as they came. 0, or -1: `*end` says why it is over. */
+static int take_bytes(struct connection *connection, const char *bytes, size_t len,
+                      enum stream_end *end)
+{
+    switch (framing_feed(&connection->framing, bytes, len, take_payload, &connection->stream)) {
+    case FRAMING_MORE:
+        return 0;
+    case FRAMING_ENDED:
+        *end = STREAM_ENDED;
+        return -1;
+    case FRAMING_STOPPED:
+        *end = STREAM_LEFT;
+        return -1;
+    default:
+        snprintf(connection->error, sizeof(connection->error), "the chunks are malformed");
+        *end = STREAM_BROKEN;
+        return -1;
+    }
+}
+
+static void note_slow_read(struct connection *connection)
+{
+    if (!connection->stream.fate.is_slow || connection->has_slow_read)
+        return;
+    connection->has_slow_read = true;
+    connection->next_read = connection->shared->slow_reads;
+    connection->shared->slow_reads = connection;
+}
+
 static size_t take_body(char *bytes, size_t size, size_t count, void *context)
 {
     struct connection *connection = context;
     struct stream *stream = &connection->stream;
     size_t len = size * count;
+    enum stream_end end = STREAM_LEFT;
 
     if (is_new_read(connection, bytes, len))
         stream_begin_read(stream, clock_monotonic_us());
-    if (stream_read(stream, bytes, len) != 0)
-        return len == 0 ? 1 : 0; /* anything but len ends the transfer */
-    if (stream->fate.is_slow && !connection->has_slow_read) {
-        connection->has_slow_read = true;
-        connection->next_read = connection->shared->slow_reads;
-        connection->shared->slow_reads = connection;
-    }
-    return len;
+    note_slow_read(connection);
+    int status = connection->reads_body ? take_bytes(connection, bytes, len, &end)
+                                        : stream_read(stream, bytes, len);
+    /* libcurl finds the end by itself; anything but len makes an end of its own. */
+    return status == 0 || end == STREAM_ENDED ? len : len + 1;
 }
 
 static int set_socket(void *context, curl_socket_t fd, curlsocktype purpose)
@@ -120,6 +164,7 @@ static void set_lasting(struct connection *connection)
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "runnel-load/0.1.0");
     curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, options->keepalive ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, options->keepalive ? 0L : 1L);
+    curl_easy_setopt(easy, CURLOPT_HTTP_TRANSFER_DECODING, connection->reads_body ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, take_connected);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, connection);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
@@ -166,6 +211,8 @@ struct connection *connection_new(struct connection_shared *shared)
     if (connection == NULL)
         return NULL;
     connection->shared = shared;
+    connection->fd = -1;
+    connection->reads_body = !shared->target->is_tls && !shared->stream.options->keepalive;
     stream_init(&connection->stream, &shared->stream);
     connection->easy = curl_easy_init();
     if (connection->easy == NULL || set_address(connection) != 0) {
@@ -239,7 +286,9 @@ int connection_start(struct connection *connection, uint64_t number, int64_t int
                          stream->request.body.len > 0 ? stream->request.body.data : "");
     }
     curl_easy_setopt(connection->easy, CURLOPT_BUFFERSIZE,
-                     (long)(fate.is_slow ? SLOW_READ_BYTES : READ_BYTES));
+                     (long)(connection->reads_body ? HEAD_BYTES
+                            : fate.is_slow         ? CONNECTION_SLOW_READ_BYTES
+                                                   : BODY_BYTES));
     set_source(connection);
     connection->error[0] = '\0';
     connection->is_open = true;
@@ -248,19 +297,45 @@ int connection_start(struct connection *connection, uint64_t number, int64_t int
     return 0;
 }
 
+/* --- reads of our own --- */
+
+bool connection_read(struct connection *connection, enum stream_end *end)
+{
+    bool is_slow = connection->stream.fate.is_slow;
+    char *bytes = connection->shared->bytes;
+    ssize_t got =
+        recv(connection->fd, bytes,
+             is_slow ? CONNECTION_SLOW_READ_BYTES : CONNECTION_READ_BYTES, MSG_DONTWAIT);
+
+    if (got > 0) {
+        stream_begin_read(&connection->stream, clock_monotonic_us());
+        note_slow_read(connection);
+        return take_bytes(connection, bytes, (size_t)got, end) != 0;
+    }
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    *end =
+        got == 0 && framing_is_whole_at_close(&connection->framing) ? STREAM_ENDED : STREAM_CUT;
+    snprintf(connection->error, sizeof(connection->error), "%s",
+             got == 0 ? "the connection was closed in mid-reply" : strerror(errno));
+    return true;
+}
+
 /* --- the end --- */
 
-static enum stream_end end_of(const struct connection *connection, CURLcode code)
+enum stream_end connection_outcome(struct connection *connection, CURLcode code)
 {
+    if (connection->error[0] == '\0')
+        snprintf(connection->error, sizeof(connection->error), "%s", curl_easy_strerror(code));
     switch (code) {
     case CURLE_OK:
         return STREAM_ENDED;
-    case CURLE_WRITE_ERROR:
-        return STREAM_LEFT;
-    case CURLE_OPERATION_TIMEDOUT:
-        return STREAM_TIMEOUT;
+    case CURLE_WRITE_ERROR: /* take_body's word */
+        return connection->stream.has_left || connection->stream.has_failed ? STREAM_LEFT
+                                                                            : STREAM_BROKEN;
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
+    case CURLE_OPERATION_TIMEDOUT: /* of connecting: it has no other */
     case CURLE_INTERFACE_FAILED:
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -271,26 +346,19 @@ static enum stream_end end_of(const struct connection *connection, CURLcode code
     case CURLE_RECV_ERROR:
         return STREAM_CUT;
     default:
-        return connection->stream.has_left ? STREAM_LEFT : STREAM_BROKEN;
+        return STREAM_BROKEN;
     }
 }
 
-void connection_end(struct connection *connection, CURLcode code, int64_t now_us)
+void connection_end(struct connection *connection, enum stream_end end, int64_t now_us)
 {
     struct stream *stream = &connection->stream;
     long status = 0;
 
     connection->is_open = false;
+    connection->fd = -1;
     if (stream->status == 0 &&
         curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK)
         stream->status = (int)status;
-    stream_end(stream, end_of(connection, code),
-               connection->error[0] != '\0' ? connection->error : curl_easy_strerror(code),
-               now_us);
-}
-
-void connection_interrupt(struct connection *connection, int64_t now_us)
-{
-    connection->is_open = false;
-    stream_end(&connection->stream, STREAM_INTERRUPTED, "interrupted", now_us);
+    stream_end(stream, end, connection->error, now_us);
 }

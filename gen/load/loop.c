@@ -46,6 +46,8 @@ struct loop {
     struct connection **all; /* `count` of `room` */
     size_t count, room;
     struct connection *free;
+    struct connection **by_fd; /* those that read by themselves, `fd_room` places; else NULL */
+    size_t fd_room;
     TAILQ_HEAD(, connection) open; /* in the order of their starts, and so of their timeouts */
     struct connection *pause_first, *pause_last; /* in the order in which they resume */
     int64_t woke_us;                             /* when the last turn began to work */
@@ -88,12 +90,14 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, v
 {
     struct loop *loop = context;
     struct epoll_event event = {.data.fd = fd};
+    struct connection *connection;
 
-    (void)easy;
     if (what == CURL_POLL_REMOVE) {
         epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL); /* it may be closed already */
         return 0;
     }
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &connection);
+    connection->socket = fd; /* of several, the last is the one that was connected */
     event.events = (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) |
                    (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0);
     if (epoll_ctl(loop->epoll, known == NULL ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) !=
@@ -197,12 +201,14 @@ static void start_due(struct loop *loop, int64_t now_us)
     }
 }
 
-static void end(struct loop *loop, struct connection *connection, CURLcode code)
+static void end(struct loop *loop, struct connection *connection, enum stream_end how)
 {
     uint64_t refused = loop->figures->failed_by[FAILURE_CONNECT];
     int64_t now_us = clock_monotonic_us();
 
-    connection_end(connection, code, now_us);
+    if (connection->fd >= 0)
+        loop->by_fd[connection->fd] = NULL;
+    connection_end(connection, how, now_us);
     curl_multi_remove_handle(loop->multi, connection->easy);
     TAILQ_REMOVE(&loop->open, connection, open);
     if (loop->options->rate_milli == 0 && loop->figures->failed_by[FAILURE_CONNECT] > refused)
@@ -222,7 +228,7 @@ static void reap(struct loop *loop)
         struct connection *connection;
         CURLcode code = message->data.result;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &connection);
-        end(loop, connection, code);
+        end(loop, connection, connection_outcome(connection, code));
     }
 }
 
@@ -234,11 +240,80 @@ static void end_timeouts(struct loop *loop, int64_t now_us)
            oldest->started_us + loop->options->timeout_us <= now_us) {
         snprintf(oldest->error, sizeof(oldest->error), "not at its end in %g s (--timeout)",
                  (double)loop->options->timeout_us / 1e6);
-        end(loop, oldest, CURLE_OPERATION_TIMEDOUT);
+        end(loop, oldest, STREAM_TIMEOUT);
+    }
+}
+
+/* --- reads of our own --- */
+
+static int remember(struct loop *loop, struct connection *connection)
+{
+    size_t fd = (size_t)connection->fd;
+
+    if (fd >= loop->fd_room) {
+        size_t room = 2 * fd + 64;
+        struct connection **grown = realloc(loop->by_fd, room * sizeof(struct connection *));
+        if (grown == NULL)
+            return -1;
+        memset(grown + loop->fd_room, 0, (room - loop->fd_room) * sizeof(struct connection *));
+        loop->by_fd = grown;
+        loop->fd_room = room;
+    }
+    loop->by_fd[fd] = connection;
+    return 0;
+}
+
+/*
+ * The streams whose head libcurl has read. For libcurl they pause, so it leaves their sockets
+ * alone and has us watch them no more; then we do, for ourselves. Paused in one direction only,
+ * it would read once more and keep what it has read (7.88, curl_easy_pause).
+ */
+static void take_over(struct loop *loop)
+{
+    while (loop->shared.heads != NULL) {
+        struct connection *connection = loop->shared.heads;
+        struct epoll_event event = {.events = EPOLLIN, .data.fd = connection->socket};
+
+        loop->shared.heads = connection->next_head;
+        if (!connection->is_open)
+            continue;
+        if (curl_easy_pause(connection->easy, CURLPAUSE_ALL) != CURLE_OK) {
+            loop->broken = "libcurl could not be paused";
+            return;
+        }
+        connection->fd = connection->socket;
+        if (remember(loop, connection) != 0 ||
+            epoll_ctl(loop->epoll, EPOLL_CTL_ADD, connection->fd, &event) != 0) {
+            loop->broken = "no memory for a stream";
+            return;
+        }
     }
 }
 
 /* --- slow readers --- */
+
+/* 0, or -1 when it cannot be done any more. */
+static int stop_reading(struct loop *loop, struct connection *connection)
+{
+    if (connection->fd >=
+        0) /* all the way: a hang-up would be told even to nobody's interest */
+        return epoll_ctl(loop->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
+    return curl_easy_pause(connection->easy, CURLPAUSE_ALL) == CURLE_OK ? 0 : -1;
+}
+
+static void read_on(struct loop *loop, struct connection *connection)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = connection->fd};
+
+    if (connection->fd >= 0) {
+        epoll_ctl(loop->epoll, EPOLL_CTL_ADD, connection->fd, &event);
+        return;
+    }
+    loop->call++; /* what libcurl has kept comes now */
+    CURLcode code = curl_easy_pause(connection->easy, CURLPAUSE_CONT);
+    if (code != CURLE_OK) /* it left at what had been kept: libcurl leaves the end to us */
+        end(loop, connection, connection_outcome(connection, code));
+}
 
 /* Those that have read: all pause for the same time, so the list is in the order of its ends.
  */
@@ -250,7 +325,7 @@ static void pause_readers(struct loop *loop, int64_t now_us)
         loop->shared.slow_reads = connection->next_read;
         connection->has_slow_read = false;
         if (connection->is_paused || !connection->is_open || !connection->stream.fate.is_slow ||
-            curl_easy_pause(connection->easy, CURLPAUSE_RECV) != CURLE_OK)
+            stop_reading(loop, connection) != 0)
             continue;
         connection->is_paused = true;
         connection->resume_us = now_us + loop->options->slow_pause_us;
@@ -272,14 +347,10 @@ static void resume_readers(struct loop *loop, int64_t now_us)
         if (loop->pause_first == NULL)
             loop->pause_last = NULL;
         connection->is_paused = false;
-        if (!connection->is_open) {
+        if (connection->is_open)
+            read_on(loop, connection);
+        else
             set_free(loop, connection);
-            continue;
-        }
-        loop->call++; /* what libcurl has kept comes now */
-        CURLcode code = curl_easy_pause(connection->easy, CURLPAUSE_CONT);
-        if (code != CURLE_OK) /* it left at what had been kept: libcurl leaves the end to us */
-            end(loop, connection, code);
     }
 }
 
@@ -321,14 +392,19 @@ static int wait_for_events(const struct loop *loop, struct epoll_event *events, 
                         due_us == CLOCK_NEVER ? NULL : &wait, &none);
 }
 
-static void read_sockets(struct loop *loop, const struct epoll_event *events, int count)
+static void read_socket(struct loop *loop, const struct epoll_event *event)
 {
-    for (int i = 0; i < count && loop->broken == NULL; i++) {
-        int what = (events[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) |
-                   (events[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
-                   (events[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
-        act(loop, events[i].data.fd, what);
-    }
+    size_t fd = (size_t)event->data.fd;
+    struct connection *connection = fd < loop->fd_room ? loop->by_fd[fd] : NULL;
+    enum stream_end how;
+
+    if (connection == NULL)
+        act(loop, event->data.fd,
+            (event->events & EPOLLIN ? CURL_CSELECT_IN : 0) |
+                (event->events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+                (event->events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0));
+    else if (connection_read(connection, &how))
+        end(loop, connection, how);
 }
 
 static void turn(struct loop *loop)
@@ -340,13 +416,15 @@ static void turn(struct loop *loop)
     int count = wait_for_events(loop, events, slept_us);
     int64_t woke_us = clock_monotonic_us();
 
-    read_sockets(loop, events, count);
+    for (int i = 0; i < count && loop->broken == NULL; i++)
+        read_socket(loop, &events[i]);
     int64_t now_us = clock_monotonic_us();
     if (loop->curl_due_us <= now_us) {
         loop->curl_due_us = CLOCK_NEVER;
         act(loop, CURL_SOCKET_TIMEOUT, 0);
     }
     reap(loop);
+    take_over(loop);
     end_timeouts(loop, now_us);
     pause_readers(loop, now_us);
     resume_readers(loop, now_us);
@@ -368,7 +446,7 @@ static void interrupt(struct loop *loop)
         if (!loop->all[i]->is_open)
             continue;
         curl_multi_remove_handle(loop->multi, loop->all[i]->easy);
-        connection_interrupt(loop->all[i], clock_monotonic_us());
+        connection_end(loop->all[i], STREAM_INTERRUPTED, clock_monotonic_us());
     }
 }
 
@@ -378,7 +456,8 @@ static int open_loop(struct loop *loop)
 {
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
     loop->multi = curl_multi_init();
-    if (loop->epoll < 0 || loop->multi == NULL)
+    loop->shared.bytes = malloc(CONNECTION_READ_BYTES);
+    if (loop->epoll < 0 || loop->multi == NULL || loop->shared.bytes == NULL)
         return -1;
     curl_multi_setopt(loop->multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
     curl_multi_setopt(loop->multi, CURLMOPT_SOCKETDATA, loop);
@@ -397,6 +476,8 @@ static void close_loop(struct loop *loop)
         connection_free(loop->all[i]);
     }
     free(loop->all);
+    free(loop->by_fd);
+    free(loop->shared.bytes);
     if (loop->multi != NULL)
         curl_multi_cleanup(loop->multi);
     if (loop->epoll >= 0)

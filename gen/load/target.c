@@ -129,6 +129,7 @@ static enum target_status find_parts(struct target *target, const struct options
         status = find_socket(options->unix_socket, why);
     else
         status = find_host(target, host, port, why);
+    target->is_tls = scheme != NULL && strcmp(scheme, "https") == 0;
     curl_free(scheme);
     curl_free(host);
     curl_free(port);

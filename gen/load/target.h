@@ -17,6 +17,7 @@ enum { TARGET_ADDRESS_MAX_BYTES = 64, TARGET_WHY_MAX_BYTES = 256 };
 struct target {
     char address[TARGET_ADDRESS_MAX_BYTES]; /* numeric; empty for a Unix socket */
     bool is_loopback_v4;                    /* then source addresses can be chosen in 127/8 */
+    bool is_tls;
 };
 
 enum target_status {

@@ -68,6 +68,13 @@ since() {
     is '.requests.verified == 4 and .tokens.received == 80000'
 }
 
+@test "600 short streams: nothing is lost where the client takes the socket over from libcurl" {
+    client --streams 20 --requests 600 --prompt 'hello {i}' --tokens 4 --control ttft_ms=0 \
+        --control itl_ms=1 --control stamps=1 --verify
+    [ "$status" = 0 ]
+    is '.requests.verified == 600 and .tokens.received == 2400'
+}
+
 @test "a JSON body is verified by what it asks for" {
     # /generate answers in one piece, so this is no stream; that it came as JSON the ledger tells.
     client http://localhost/generate --prompt 'he said "hi"' --tokens 7 --requests 1 \
@@ -210,6 +217,27 @@ END
     [ "$status" = 0 ]
     [ "$(grep -c 'id=kept-.*connreq=1 ' access.log)" -le 2 ]
     [ "$(grep -c 'id=anew-.*connreq=1 ' access.log)" = 20 ]
+}
+
+@test "with --keepalive libcurl reads the bodies: the same is found" {
+    before=$(sums)
+    client --streams 20 --requests 60 --prompt 'hello {i}' --tokens 100 --control vocab=torture \
+        --control itl_ms=2 --control ttft_ms=10 --control chunk=3 --abort-rate 30 --abort-after 1..20 \
+        --slow-readers 30 --slow-pause 5 --keepalive --verify
+    [ "$status" = 0 ]
+    is '.requests | .aborted > 5 and .slow_readers > 5 and .complete + .aborted == 60'
+    since "$before" "\$b.done + \$b.cancelled - \$a.done - \$a.cancelled == 60"
+    while read -r fault failure; do
+        client --streams 3 --prompt hello --tokens 12 --control ttft_ms=0 --control itl_ms=1 \
+            --control "fault=$fault" --keepalive --verify
+        [ "$status" = 1 ]
+        is ".failures.$failure == 3 and .requests.failed == 3"
+    done <<END
+error@5 error_event
+eof@5 truncated
+dup@5 wrong_token
+status:503 http
+END
 }
 
 @test "the times are those of the server's own stamps" {
