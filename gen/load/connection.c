@@ -131,17 +131,21 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context)
     if (is_new_read(connection, bytes, len))
         stream_begin_read(stream, clock_monotonic_us());
     note_slow_read(connection);
-    int status = connection->reads_body ? take_bytes(connection, bytes, len, &end)
-                                        : stream_read(stream, bytes, len);
-    /* libcurl finds the end by itself; anything but len makes an end of its own. */
-    return status == 0 || end == STREAM_ENDED ? len : len + 1;
+    if (!connection->reads_body)
+        return stream_read(stream, bytes, len) == 0 ? len : len + 1;
+    if (take_bytes(connection, bytes, len, &end) != 0) /* libcurl finds a good end by itself */
+        return end == STREAM_ENDED ? len : len + 1;
+    if (stream->is_stream) /* here it stops: what comes next is ours to read */
+        curl_easy_pause(connection->easy, CURLPAUSE_ALL);
+    return len;
 }
 
 static int set_socket(void *context, curl_socket_t fd, curlsocktype purpose)
 {
-    const struct connection *connection = context;
+    struct connection *connection = context;
     int bytes = SLOW_SOCKET_BYTES;
 
+    connection->socket = fd; /* the only one: there is one address */
     if (purpose == CURLSOCKTYPE_IPCXN && connection->stream.fate.is_slow)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
     return CURL_SOCKOPT_OK;

@@ -54,7 +54,7 @@ struct connection {
     struct connection *next_head; /* in `heads` */
     struct framing framing;
     bool reads_body; /* and not libcurl */
-    int socket;      /* libcurl's, once it watches one */
+    int socket;      /* as libcurl made it */
     int fd;          /* the same, while we read from it; else -1 */
     uint64_t call;   /* that brought the last bytes, and where they ended */
     const char *read_end;
