@@ -209,7 +209,7 @@ clean:
 
 help:
 	@echo 'make lab          install what is missing, build, start, run every step, print PASS or FAIL'
-	@echo 'make test         install what the tests need, run them (about five minutes)'
+	@echo 'make test         install what the tests need, run them (about ten minutes)'
 	@echo 'make              build build/bin/runnel, build/bin/gen and build/bin/load'
 	@echo 'make up, down     start and stop nginx and the responder on 127.0.0.1:8170'
 	@echo 'make check        everything but the integration suite'
