@@ -18,12 +18,10 @@ ask_bytes() {
     rm -f -- "$RESULT/through" "$RESULT/past"
 }
 
-now_ms() { date +%s%3N; }
-
 # live_stream LABEL TOKENS: a stream of 100 ms a token in the background, until the ledger has counted
 # eight of them.
 live_stream() {
-    ID=$1-$$-$(od -An -N6 -tx1 /dev/urandom | tr -d ' \n')
+    ID=$(new_id "$1")
     fetch -o "$RESULT/body" -w '%{http_code}' -H "X-Request-Id: $ID" \
         "$URL/stream?prompt=$1&max_tokens=$2&ttft_ms=50&itl_ms=100&hints=0" >"$RESULT/code" 2>"$RESULT/out" &
     CHILD=$!

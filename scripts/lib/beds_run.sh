@@ -247,10 +247,7 @@ conclude_run() {
 }
 
 draw_before_after() {
-    command -v gnuplot >/dev/null 2>&1 || {
-        say "no pictures: gnuplot is not installed (scripts/deps)"
-        return
-    }
+    can_draw || return 0
     for folder in "$OUT"/*/default; do
         name=${folder%/default}
         name=${name##*/}

@@ -112,6 +112,26 @@ figure() { sed -n "s/^$2=//p" "$1"; }
 # milliseconds US: 1234 -> 1.234
 milliseconds() { printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)); }
 
+# Milliseconds of the wall clock, for differences.
+now_ms() { date +%s%3N; }
+
+# new_id WORD: an X-Request-Id that no other request has.
+new_id() { printf '%s-%s-%s' "$1" $$ "$(od -An -N6 -tx1 /dev/urandom | tr -d ' \n')"; }
+
+# Running, and not a zombie.
+is_running() {
+    case $(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) in
+        '' | Z | X) return 1 ;;
+    esac
+}
+
+# Pictures are for people's eyes: who has no gnuplot gets the rest.
+can_draw() {
+    command -v gnuplot >/dev/null 2>&1 && return 0
+    say "no pictures: gnuplot is not installed ($(command_name deps))"
+    return 1
+}
+
 # A private folder, $TMP, and its removal however the script ends. $CHILD, if set, is ended too.
 CHILD=
 make_tmp() {

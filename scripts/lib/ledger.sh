@@ -4,8 +4,6 @@
 LEDGER_URL=          # of /_debug/generated
 LEDGER_SOCKET=       # a unix socket to ask it through, or empty
 
-new_id() { printf '%s-%s-%s' "$SCRIPT" $$ "$(od -An -N6 -tx1 /dev/urandom | tr -d ' \n')"; }
-
 # The scheme and host of --url, and this server's own path.
 url_origin() {
     case $1 in
@@ -27,15 +25,24 @@ ledger_ask() {
 
 record() { json "$TMP/record" "$1"; }
 
-# open_stream ID [CURL ARGUMENT]...: in the background, its body in the fifo $TMP/pipe, its head in
-# $TMP/head; curl's pid in CHILD.
-open_stream() {
+# named_stream ID CURL-ARGUMENT...: in a subshell, which curl replaces.
+named_stream() {
     id=$1
     shift
+    curl_run --max-time "$TIMEOUT" -H "X-Request-Id: $id" "$@" "$URL"
+}
+
+# start_stream ID: in the background, its body in $TMP/left; curl's pid in CHILD.
+start_stream() {
+    (named_stream "$1" -o "$TMP/left") 2>"$TMP/curl.err" &
+    CHILD=$!
+}
+
+# open_stream ID: the same, its body in the fifo $TMP/pipe, its head in $TMP/head.
+open_stream() {
     rm -f "$TMP/pipe" "$TMP/head"
     mkfifo "$TMP/pipe"
-    (curl_run --max-time "$TIMEOUT" -H "X-Request-Id: $id" -D "$TMP/head" "$@" "$URL") \
-        >"$TMP/pipe" 2>"$TMP/curl.err" &
+    (named_stream "$1" -D "$TMP/head") >"$TMP/pipe" 2>"$TMP/curl.err" &
     CHILD=$!
 }
 

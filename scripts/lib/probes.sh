@@ -245,7 +245,7 @@ ask_header() {
 
 # HEAD answers at once and generates nothing.
 ask_head() {
-    id=$(new_id)
+    id=$(new_id "$SCRIPT")
     runnel_url "max_tokens=5&ttft_ms=$((SILENCE_S * 1000))"
     mkdir -p "$TMP/HEAD"
     status=$( (curl_run --max-time "$((SILENCE_S > 2 ? SILENCE_S - 1 : 2))" -I -H "X-Request-Id: $id" -o "$TMP/HEAD/head" -w '%{http_code}' "$URL") 2>"$TMP/curl.err") || status="none ($(curl_error))"

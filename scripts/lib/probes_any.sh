@@ -170,11 +170,11 @@ ask_any_abort() {
     wanted=2
     ! all_at_once stream || wanted=0
     rm -f "$TMP/left"
-    start_stream "$(new_id)"
-    until has_come "$wanted" && is_counted || ! is_child "$CHILD"; do
+    start_stream "$(new_id "$SCRIPT")"
+    until has_come "$wanted" && is_counted || ! is_running "$CHILD"; do
         sleep 0.01
     done
-    if ! is_child "$CHILD"; then
+    if ! is_running "$CHILD"; then
         leave
         finding note abort abort "not known: the stream had ended before its client could leave"
         return

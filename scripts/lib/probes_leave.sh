@@ -12,7 +12,7 @@ ABORT_WAIT_MS=9000
 ABORT_ITL_MS=200
 abort_probe() {
     runnel_url "$2"
-    id=$(new_id)
+    id=$(new_id "$SCRIPT")
     outcome='' extra=0 noticed_ms=0 seen=0
     start_stream "$id"
     if wait_generated "$id" "$3"; then
@@ -36,12 +36,6 @@ abort_probe() {
     put "abort_$1_ms" "$noticed_ms"
 }
 
-# A stream that is read and thrown away.
-start_stream() {
-    (curl_run --max-time "$TIMEOUT" -H "X-Request-Id: $1" -o "$TMP/left" "$URL") 2>"$TMP/curl.err" &
-    CHILD=$!
-}
-
 wait_generated() {
     known_from=$(now_ms)
     until ledger_ask "$1" && [ "$(record generated)" -ge "$2" ]; do
@@ -51,8 +45,6 @@ wait_generated() {
 }
 
 more_tokens() { if [ "$1" -eq 1 ]; then echo "1 more token"; else echo "$1 more tokens"; fi; }
-
-now_ms() { date +%s%3N; }
 
 ask_aborts() {
     if [ -z "$LEDGER_URL" ]; then
@@ -160,7 +152,7 @@ ask_half_close() {
 SLOW_READER_EVENT_BYTES=160
 ask_slow_reader() {
     [ -n "$LEDGER_URL" ] || return 0
-    id=$(new_id)
+    id=$(new_id "$SCRIPT")
     runnel_url "max_tokens=100000&ttft_ms=0&itl_ms=0&stamps=1&ids=1&wire=comments"
     open_stream "$id"
     exec 9<"$TMP/pipe"            # open, and never read

@@ -186,19 +186,12 @@ PROGRESS=
 show_progress() {
     [ -t 2 ] && [ -n "$PROGRESS" ] || return 0
     started=$(date +%s)
-    while is_child "$CHILD"; do
+    while is_running "$CHILD"; do
         printf '\r%s: %s, %s s, %s bytes \033[K' "$SCRIPT" "$PROGRESS" $(($(date +%s) - started)) \
             "$(stat -c %s -- "$1" 2>/dev/null || echo 0)" >&2
         sleep 0.2
     done
     printf '\r\033[K' >&2
-}
-
-# Running, and not a zombie that waits to be waited for.
-is_child() {
-    case $(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) in
-        '' | Z | X) return 1 ;;
-    esac
 }
 
 # stream_verdict FOLDER: after stream_run. Nothing if it was a complete stream of tokens; else a

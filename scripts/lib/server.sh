@@ -40,12 +40,6 @@ is_ours() {
         tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null | grep -q -- "$2"
 }
 
-# Running, and not a zombie.
-is_running() {
-    state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) || return 1
-    [ -n "$state" ] && [ "$state" != Z ] && [ "$state" != X ]
-}
-
 # The pids that are ours and alive, space-separated; empty if there is none.
 nginx_pid() {
     pid=$(cat "$PREFIX/nginx.pid" 2>/dev/null) || return 0

@@ -96,9 +96,5 @@ keep_all() {
         esac
     done
     [ $# -gt 0 ] || return 0
-    if command -v gnuplot >/dev/null 2>&1; then
-        "$here/plot" --out "$KEEP" "$@" >/dev/null || say "no pictures (above)"
-    else
-        say "no pictures: gnuplot is not installed ($(command_name deps))"
-    fi
+    ! can_draw || "$here/plot" --out "$KEEP" "$@" >/dev/null || say "no pictures (above)"
 }
