@@ -156,42 +156,58 @@ fast_is_held() {
 # same A B: within 30 %.
 same() { [ $(($1 * 10)) -ge $(($2 * 7)) ] && [ $(($2 * 10)) -ge $(($1 * 7)) ] && [ "$1" -gt 0 ]; }
 
+# put_arrivals FOLDER: what can be told of any stream.
+put_arrivals() {
+    put ttft_ms "$(ms_of "$1" first_us)"
+    put gap_p50_ms "$(ms_of "$1" gap_us_p50)"
+    pairs=$(($(of "$1" events) - 1))
+    [ "$pairs" -lt 1 ] || put coalesced_percent "$(milliseconds $(($(of "$1" coalesced) * 100000 / pairs)))"
+}
+
+put_direct() {
+    put direct_ttft_ms "$(ms_of direct first_us)"
+    put direct_gap_p50_ms "$(ms_of direct gap_us_p50)"
+}
+
 figures_of_stream() {
     put stream "$STREAM"
-    put ttft_ms "$(ms_of slow first_us)"
-    put gap_p50_ms "$(ms_of slow gap_us_p50)"
+    put_arrivals slow
     put gap_max_ms "$(ms_of slow gap_us_max)"
     put fast_gap_p50_ms "$(ms_of fast gap_us_p50)"
     put fast_gap_p99_ms "$(ms_of fast gap_us_p99)"
     put delay_p50_ms "$(ms_of slow delay_us_p50)"
     put delay_max_ms "$(ms_of slow delay_us_max)"
-    pairs=$(($(of slow events) - 1))
-    [ "$pairs" -lt 1 ] || put coalesced_percent "$(milliseconds $(($(of slow coalesced) * 100000 / pairs)))"
     [ -n "$ORIGIN_URL" ] || return 0
     probe_direct direct "max_tokens=$SLOW_TOKENS&ttft_ms=200&itl_ms=$SLOW_ITL_MS&stamps=1"
     analyse direct 25000
-    put direct_ttft_ms "$(ms_of direct first_us)"
-    put direct_gap_p50_ms "$(ms_of direct gap_us_p50)"
+    put_direct
     finding note stream stream "the first token after $(ms_of slow first_us) ms; without the path after $(ms_of direct first_us) ms"
 }
 
+# What a browser offers.
+ALL_ENCODINGS="Accept-Encoding: gzip, deflate, br, zstd"
+
 # A browser offers compression. It must not be applied, or at least not hold tokens back.
 ask_compression() {
-    probe gzip "max_tokens=20&ttft_ms=50&itl_ms=$SLOW_ITL_MS" -H "Accept-Encoding: gzip, deflate, br, zstd"
-    encoding=$(header gzip content-encoding)
-    put compressed "${encoding:-none}"
-    if [ -z "$encoding" ]; then
-        finding ok compressed compression "none, though gzip, deflate, br and zstd were offered"
-        return
-    fi
-    # Its events cannot be read; but when did bytes come?
-    run_awk trace_clock,trace_reads "$TMP/gzip/trace" >"$TMP/gzip/reads"
-    reads=$(wc -l <"$TMP/gzip/reads")
+    probe gzip "max_tokens=20&ttft_ms=50&itl_ms=$SLOW_ITL_MS" -H "$ALL_ENCODINGS"
+    is_compressed || return 0
     if [ "$reads" -ge 15 ]; then
         finding limit compressed compression "$encoding, flushed for each token: $reads reads for 20 tokens; it costs processor time and makes the stream longer"
     else
         finding fault compressed compression "$encoding, and 20 tokens came in $reads reads: the compressor holds them back"
     fi
+}
+
+# The reply in $TMP/gzip: its encoding, and in how many reads it came. Its events cannot be read; but
+# when did bytes come?
+is_compressed() {
+    encoding=$(header gzip content-encoding)
+    put compressed "${encoding:-none}"
+    if [ -z "$encoding" ]; then
+        finding ok compressed compression "none, though gzip, deflate, br and zstd were offered"
+        return 1
+    fi
+    reads=$(run_awk trace_clock,trace_reads "$TMP/gzip/trace" | wc -l)
 }
 
 # A silence between tokens, as in a long prefill or a tool call: does a timeout cut it?

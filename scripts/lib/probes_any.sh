@@ -5,7 +5,6 @@
 # is_runnel: do its events carry stamps? The first reply stays in $TMP/first.
 is_runnel() {
     probe first "max_tokens=2&ttft_ms=0&itl_ms=0&stamps=1"
-    status=$(sed -n 's/^head	[0-9]*	\([0-9]*\).*/\1/p' "$TMP/first/events" | tail -n 1)
     stream_possible "$TMP/first"
     grep -q '"t_us":' "$TMP/first/events" 2>/dev/null
 }
@@ -58,10 +57,7 @@ any_stream() {
 }
 
 judge_any_stream() {
-    pairs=$(($(of stream events) - 1))
-    put ttft_ms "$(ms_of stream first_us)"
-    put gap_p50_ms "$(ms_of stream gap_us_p50)"
-    [ "$pairs" -lt 1 ] || put coalesced_percent "$(milliseconds $(($(of stream coalesced) * 100000 / pairs)))"
+    put_arrivals stream
     if [ -n "$ORIGIN_URL" ]; then
         compare_with_origin
     else
@@ -112,8 +108,7 @@ compare_with_origin() {
         stream_verdict "$TMP/direct" >"$TMP/direct/verdict"
     ) || could_not_run "--origin: the same request there: $(why direct)"
     analyse direct 5000
-    put direct_ttft_ms "$(ms_of direct first_us)"
-    put direct_gap_p50_ms "$(ms_of direct gap_us_p50)"
+    put_direct
     evidence="through the path $(of stream events) token events in $(of stream bursts) bursts over $(ms_of stream arrived_us) ms, the first after $(ms_of stream first_us) ms; at the origin $(of direct events) in $(of direct bursts) bursts over $(ms_of direct arrived_us) ms, the first after $(ms_of direct first_us) ms"
     if all_at_once direct; then
         finding note stream stream "the server itself sends all at once: nothing can be said of the path ($evidence)"
@@ -130,15 +125,8 @@ compare_with_origin() {
 
 ask_any_compression() {
     mkdir -p "$TMP/gzip"
-    stream_run "$TMP/gzip" -H "Accept-Encoding: gzip, deflate, br, zstd"
-    encoding=$(header gzip content-encoding)
-    put compressed "${encoding:-none}"
-    [ -n "$encoding" ] || {
-        finding ok compressed compression "none, though gzip, deflate, br and zstd were offered"
-        return
-    }
-    run_awk trace_clock,trace_reads "$TMP/gzip/trace" >"$TMP/gzip/reads"
-    reads=$(wc -l <"$TMP/gzip/reads")
+    stream_run "$TMP/gzip" -H "$ALL_ENCODINGS"
+    is_compressed || return 0
     if [ $((reads * 2)) -lt "$(of stream bursts)" ]; then
         finding fault compressed compression "$encoding: $reads reads instead of $(of stream bursts): the compressor holds tokens back"
     else

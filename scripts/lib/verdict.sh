@@ -65,11 +65,7 @@ print_verdict() {
     else
         echo "Verdict: clean$(limits_too)."
     fi
-    # Each code once, in the order in which it was found.
-    awk -F '\t' '($1 == "fault" || $1 == "limit") && !seen[$2]++ { print $2 }' "$TMP/findings" >"$TMP/codes"
-    while IFS= read -r code; do
-        run_awk directives -v code="$code" -v server="$(header first server) $(header first via)" "$here/lib/directives.tsv"
-    done <"$TMP/codes"
+    run_awk directives -v server="$(header first server) $(header first via)" "$TMP/findings" "$here/lib/directives.tsv"
 }
 
 limits_too() { [ "$limits" -eq 0 ] || echo "; $limits limit$([ "$limits" -eq 1 ] || echo s)"; }
