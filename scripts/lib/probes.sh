@@ -64,8 +64,8 @@ of() {
 
 ms_of() { milliseconds "$(of "$1" "$2")"; }
 
-# header FOLDER NAME: of the last reply there.
-header() { tr -d '\r' <"$TMP/$1/head" 2>/dev/null | sed -n "s/^$2: *//Ip" | tail -n 1; }
+# header FOLDER NAME: of the last reply there. A stranger's text goes to a terminal: no control characters.
+header() { tr -d '\000-\011\013-\037\177' <"$TMP/$1/head" 2>/dev/null | sed -n "s/^$2: *//Ip" | tail -n 1; }
 
 # --- the questions ---
 

@@ -20,6 +20,14 @@ doctor() {
 
 one_line() { tr -s ' \n' ' ' <<<"$output"; }
 
+@test "a header of the server is shown without what a terminal obeys" {
+    doctor coloured --ask stream
+    [[ "$output" == *"Via: 1.1 "*"[31mred"* ]]
+    [[ "$output$(cat figures)" != *$'\e'* ]]
+    doctor coloured --ask stream --json
+    jq -e . <<<"$output"
+}
+
 @test "an abort that the server notices, and one that it does not" {
     doctor heedful
     [ "$status" -eq 0 ]

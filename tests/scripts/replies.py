@@ -9,6 +9,7 @@
     /words        plain text events, without [DONE]
     /think        a chat with reasoning, a usage at its end
     /fickle       whole, cut, whole, cut ... in turns
+    /coloured     a header that would colour a terminal
     /key          whole for the key `sesame`, else 401; it sets a cookie
 
     Generations of 60 tokens, 20 ms apart, that /metrics counts while they run:
@@ -105,6 +106,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Set-Cookie", "session=crumbs")
         self.end_headers()
         self.tokens(5)
+        self.event("[DONE]")
+
+    def reply_coloured(self, query):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Via", "1.1 \x1b[31mred")
+        self.end_headers()
+        self.tokens(12)
         self.event("[DONE]")
 
     def reply_chat(self, query):
