@@ -25,36 +25,25 @@ setup_file() {
 # A second nginx: in front of the first as most people have it (/deaf/), as it should be, and far from
 # its clients, as the first takes it.
 start_front() {
-    cat >front.conf <<END
-pid front.pid;
-error_log front_error.log;
-events { }
-http {
-    access_log off;
-    client_body_temp_path front_body;
-    proxy_temp_path front_proxy;
-    fastcgi_temp_path front_fastcgi;
-    scgi_temp_path front_scgi;
-    uwsgi_temp_path front_uwsgi;
-    server {
-        listen ${FRONT_URL#http://};
-        location / { proxy_pass $URL; }
-        location /deaf/ {
-            proxy_pass $URL/;
-            proxy_ignore_headers X-Accel-Buffering;
-        }
-        location /dead/ { return 444; }
-        location /broken/ { proxy_pass http://unix:nobody.sock; }
+    front_conf front <<END
+server {
+    listen ${FRONT_URL#http://};
+    location / { proxy_pass $URL; }
+    location /deaf/ {
+        proxy_pass $URL/;
+        proxy_ignore_headers X-Accel-Buffering;
     }
+    location /dead/ { return 444; }
+    location /broken/ { proxy_pass http://unix:nobody.sock; }
 }
 END
     [ "$(id -u)" != 0 ] || sed -i '1i user www-data;' front.conf
-    nginx -p "$LAB/" -e front_error.log -c "$LAB/front.conf" -g 'daemon off;' >front.out 2>&1 3>&- &
-    FRONT_PID=$!
+    other_nginx front
+    FRONT_PID=$OTHER_PID
     derive_conf "s|listen unix:http.sock;|listen ${FAR_URL#http://};|" 's|^pid nginx.pid|pid far.pid|' \
         's|^ *server_name _;|&\nset_real_ip_from 127.0.0.1; real_ip_header X-Test-Address;|' >far.conf
-    nginx -p "$LAB/" -e far_error.log -c "$LAB/far.conf" -g 'daemon off;' >far.out 2>&1 3>&- &
-    FAR_PID=$!
+    other_nginx far
+    FAR_PID=$OTHER_PID
     export FRONT_PID FAR_PID
     wait_ready 'the nginx in front' "$FRONT_PID" curl -sf "$FRONT_URL/healthz"
     wait_ready 'the far nginx' "$FAR_PID" curl -sf "$FAR_URL/healthz"

@@ -242,33 +242,21 @@ generates() {
 # front BASE DIRECTIVE...: nginx in front of that; its URL in FRONT. Both the server and the gateway send
 # X-Accel-Buffering: no, so a default nginx would stream: here it is told not to listen.
 front() {
-    local base=$1 pid
+    local base=$1
 
     shift
     FRONT=http://127.0.0.1:$(free_port)
-    cat >front.conf <<END
-pid front.pid;
-error_log front.log;
-events { }
-http {
-    access_log off;
-    client_body_temp_path front_body;
-    proxy_temp_path front_proxy;
-    fastcgi_temp_path front_fastcgi;
-    scgi_temp_path front_scgi;
-    uwsgi_temp_path front_uwsgi;
-    server {
-        listen ${FRONT#http://};
-        proxy_ignore_headers X-Accel-Buffering;
-        $*
-        location / { proxy_pass $base; }
-    }
+    front_conf front <<END
+server {
+    listen ${FRONT#http://};
+    proxy_ignore_headers X-Accel-Buffering;
+    $*
+    location / { proxy_pass $base; }
 }
 END
-    nginx -p "$LAB/" -e front.log -c "$LAB/front.conf" -g 'daemon off;' >front.out 2>&1 3>&- &
-    pid=$!
-    owned "$pid"
-    wait_ready "nginx (front)" "$pid" curl -s -m 5 "$FRONT/"
+    other_nginx front
+    owned "$OTHER_PID"
+    wait_ready "nginx (front)" "$OTHER_PID" curl -s -m 5 "$FRONT/"
 }
 
 # doctor BASE OPTION...: the figures are in the file figures; $tokens in the stream.

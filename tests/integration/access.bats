@@ -40,8 +40,8 @@ teardown_file() {
 before() {
     derive_conf "s|unix:http.sock|unix:$1.http|" "s|^pid nginx.pid|pid $1.pid|" \
         "s|server unix:runnel.sock|server unix:$1.sock|" >"$1.conf"
-    nginx -p "$LAB/" -e error.log -c "$LAB/$1.conf" -g 'daemon off;' 3>&- >"$1.out" 2>&1 &
-    FRONT=$!
+    other_nginx "$1"
+    FRONT=$OTHER_PID
     owned "$FRONT"
     HTTP_SOCKET=$1.http
     wait_ready 'the second nginx' "$FRONT" get /healthz

@@ -14,7 +14,7 @@ setup_file() {
 
 # path NAME SED...: another nginx in front of the same responder, on NAME.sock.
 path() {
-    local name=$1 pid
+    local name=$1
 
     shift
     derive_conf "s|unix:http.sock|unix:$name.sock|" "s|^pid nginx.pid|pid $name.pid|" "$@" >"$name.conf" || return 1
@@ -23,10 +23,9 @@ path() {
 
 # run_path NAME: nginx with NAME.conf, until it answers on NAME.sock.
 run_path() {
-    nginx -p "$LAB/" -e "$1.err" -c "$LAB/$1.conf" -g 'daemon off;' >"$1.out" 2>&1 3>&- &
-    pid=$!
-    owned "$pid"
-    wait_ready "nginx ($1)" "$pid" curl -sf --unix-socket "$1.sock" http://localhost/healthz
+    other_nginx "$1"
+    owned "$OTHER_PID"
+    wait_ready "nginx ($1)" "$OTHER_PID" curl -sf --unix-socket "$1.sock" http://localhost/healthz
 }
 
 # doctor NAME OPTION...: of the path on NAME.sock; the figures are in the file figures.
@@ -84,20 +83,10 @@ names_fault() {
 }
 
 @test "a second nginx in front, over HTTP/1.0" {
-    sed -e 's|@|front|' >front.conf <<'END'
-pid front.pid;
-events { }
-http {
-    access_log off;
-    client_body_temp_path front_body;
-    proxy_temp_path front_proxy;
-    fastcgi_temp_path front_fastcgi;
-    scgi_temp_path front_scgi;
-    uwsgi_temp_path front_uwsgi;
-    server {
-        listen unix:front.sock;
-        location / { proxy_pass http://unix:http.sock:; }
-    }
+    front_conf front <<'END'
+server {
+    listen unix:front.sock;
+    location / { proxy_pass http://unix:http.sock:; }
 }
 END
     run_path front

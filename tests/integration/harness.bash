@@ -239,6 +239,27 @@ derive_conf() {
     printf '%s\n' "$conf"
 }
 
+# front_conf NAME: NAME.conf for another nginx, of the server blocks on standard input.
+front_conf() {
+    local kind
+
+    {
+        printf '%s\n' "pid $1.pid;" "error_log $1_error.log;" 'events { }' 'http {' 'access_log off;'
+        for kind in client_body proxy fastcgi scgi uwsgi; do
+            echo "${kind}_temp_path $1_$kind;"
+        done
+        cat
+        echo '}'
+    } >"$1.conf"
+}
+
+# other_nginx NAME: starts one with NAME.conf. Its pid is in OTHER_PID: the caller waits until it is
+# ready, and sees to its end.
+other_nginx() {
+    nginx -p "$LAB/" -e "$1_error.log" -c "$LAB/$1.conf" -g 'daemon off;' >"$1.out" 2>&1 3>&- &
+    OTHER_PID=$!
+}
+
 stop_nginx() {
     local pid=$NGINX_PID
 

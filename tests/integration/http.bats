@@ -404,32 +404,21 @@ body_of() {
 # --- around it ---
 
 @test "X-Accel-Buffering: no reaches a second nginx in front, which then does not buffer" {
-    sed 's|^        ||' >front.conf <<'        END'
-        pid front.pid;
-        error_log front_error.log;
-        events { }
-        http {
-            access_log off;
-            client_body_temp_path front_body;
-            proxy_temp_path front_proxy;
-            fastcgi_temp_path front_fastcgi;
-            scgi_temp_path front_scgi;
-            uwsgi_temp_path front_uwsgi;
-            server {
-                listen unix:front.sock;
-                location / { proxy_pass http://unix:http.sock:; }
-            }
-            server { # the control: it does not heed the header
-                listen unix:deaf.sock;
-                location / {
-                    proxy_pass http://unix:http.sock:;
-                    proxy_ignore_headers X-Accel-Buffering;
-                }
-            }
-        }
-        END
-    nginx -p "$LAB/" -e front_error.log -c "$LAB/front.conf" -g 'daemon off;' 3>&- >front.out 2>&1 &
-    front=$!
+    front_conf front <<'END'
+server {
+    listen unix:front.sock;
+    location / { proxy_pass http://unix:http.sock:; }
+}
+server { # the control: it does not heed the header
+    listen unix:deaf.sock;
+    location / {
+        proxy_pass http://unix:http.sock:;
+        proxy_ignore_headers X-Accel-Buffering;
+    }
+}
+END
+    other_nginx front
+    front=$OTHER_PID
     owned "$front"
     wait_ready 'the second nginx' "$front" \
         curl -sf --unix-socket front.sock http://localhost/healthz
@@ -441,8 +430,8 @@ body_of() {
 @test "/_debug and /metrics are for this machine only" {
     derive_conf 's|unix:http.sock|unix:far.sock|' 's|^pid nginx.pid|pid far.pid|' \
         's|^ *server_name _;|&\nset_real_ip_from unix:; real_ip_header X-Test-Address;|' >far.conf
-    nginx -p "$LAB/" -e error.log -c "$LAB/far.conf" -g 'daemon off;' 3>&- >far.out 2>&1 &
-    far=$!
+    other_nginx far
+    far=$OTHER_PID
     owned "$far"
     HTTP_SOCKET=far.sock
     wait_ready 'the second nginx' "$far" get /healthz

@@ -14,9 +14,9 @@ setup_file() {
     peer nginx_lint write
     local name
     for name in origin front; do
-        nginx -p "$LAB/" -e "$name-error.log" -c "$LAB/$name.conf" -g 'daemon off;' >>nginx.out 2>&1 3>&- &
-        echo $! >"$name.owner"
-        wait_ready "$name" $! test -S "$name.sock"
+        other_nginx "$name"
+        echo "$OTHER_PID" >"$name.owner"
+        wait_ready "$name" "$OTHER_PID" test -S "$name.sock"
     done
     "$ROOT/scripts/nginx-lint" --tsv "$LAB/front.conf" >lint.tsv || [ $? -eq 1 ]
 }
