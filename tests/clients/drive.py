@@ -73,6 +73,26 @@ def drive(act, act_async):
     os._exit(0)  # streams that a client forgot would be cleaned up, loudly
 
 
+def read(reply, take, wanted, seen):
+    """All of a streamed reply; or as much of it as the case wants before it leaves."""
+    for piece in reply:
+        take(piece, seen)
+        if wanted["leave"] and seen["pieces"] == wanted["after"]:
+            if wanted["leave"] == "close":
+                reply.close()
+            break
+
+
+async def read_async(reply, close, take, wanted, seen):
+    """The same. A client that is cancelled goes on reading until it is."""
+    async for piece in reply:
+        take(piece, seen)
+        if wanted["leave"] in ("close", "break") and seen["pieces"] == wanted["after"]:
+            if wanted["leave"] == "close":
+                await close()
+            break
+
+
 async def in_task(act_async, wanted, seen):
     """As a web framework does with the handler of a client that leaves: cancel its task."""
     task = asyncio.create_task(act_async(wanted, seen))

@@ -6,7 +6,7 @@ milliseconds).
 
 from langchain_openai import ChatOpenAI, OpenAI
 
-from drive import BASE_URL, drive, key
+from drive import BASE_URL, drive, key, read, read_async
 
 
 def model(wanted):
@@ -37,12 +37,7 @@ def act(wanted, seen):
         take(reply, seen)
         return reply
     reply = client.stream(wanted["prompt"])
-    for piece in reply:
-        take(piece, seen)
-        if wanted["leave"] and seen["pieces"] == wanted["after"]:
-            if wanted["leave"] == "close":
-                reply.close()
-            break
+    read(reply, take, wanted, seen)
     return client, reply
 
 
@@ -53,12 +48,7 @@ async def act_async(wanted, seen):
         take(reply, seen)
         return client, reply
     reply = client.astream(wanted["prompt"])
-    async for piece in reply:
-        take(piece, seen)
-        if wanted["leave"] in ("close", "break") and seen["pieces"] == wanted["after"]:
-            if wanted["leave"] == "close":
-                await reply.aclose()
-            break
+    await read_async(reply, reply.aclose, take, wanted, seen)
     return client, reply
 
 

@@ -6,7 +6,7 @@ Ways to leave: break, close, with (break inside a with), cancel (of the task tha
 
 import openai
 
-from drive import BASE_URL, drive, key
+from drive import BASE_URL, drive, key, read, read_async
 
 
 def request(wanted):
@@ -65,12 +65,7 @@ def act(wanted, seen):
                 if seen["pieces"] == wanted["after"]:
                     break
         return reply
-    for piece in reply:
-        take(piece, seen)
-        if wanted["leave"] and seen["pieces"] == wanted["after"]:
-            if wanted["leave"] == "close":
-                reply.close()
-            break
+    read(reply, take, wanted, seen)
     return client, reply
 
 
@@ -81,12 +76,7 @@ async def act_async(wanted, seen):
     if not wanted["stream"]:
         take(reply, seen)
         return client, reply
-    async for piece in reply:
-        take(piece, seen)
-        if wanted["leave"] in ("close", "break") and seen["pieces"] == wanted["after"]:
-            if wanted["leave"] == "close":
-                await reply.close()
-            break
+    await read_async(reply, reply.close, take, wanted, seen)
     return client, reply
 
 

@@ -167,7 +167,7 @@ text_of() { # VOCAB TOKENS [PROMPT]
 }
 
 @test "who leaves in mid-stream: cancelled, and hardly a further token" {
-    left='.row.outcome == "cancelled" and .row.phase == "decode" and .row.generated < .row.requested / 2 and .pieces == 5'
+    left='.row.outcome == "cancelled" and .row.phase == "decode" and .row.generated <= 35 and .pieces == 5'
     sees openai_py 'leave-close leave-with async-leave-close async-leave-cancel' "$left"
     sees openai_js 'leave-break leave-abort leave-stream' "$left"
     sees ai leave-abort "$left"
@@ -187,7 +187,7 @@ text_of() { # VOCAB TOKENS [PROMPT]
 }
 
 @test "who only stops reading: the server goes on, as long as the client lives" {
-    goes_on='.row.outcome == "live" and .row.generated > .pieces and .error == null'
+    goes_on='.row.outcome == "live" and .row.generated > 35 and .error == null'
     sees openai_py 'leave-break async-leave-break' "$goes_on"
     sees langchain 'leave-break async-leave-break' "$goes_on"
     sees openai_js leave-forget "$goes_on"

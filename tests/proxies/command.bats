@@ -5,9 +5,7 @@
 # shellcheck disable=SC2030,SC2031,SC2154
 
 bats_require_minimum_version 1.5.0
-
-ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
-export LC_ALL=C
+load ../scripts/server.bash
 
 setup() {
     TRASH=$(mktemp -d "${TMPDIR:-/tmp}/runnel proxies.XXXXXX")
@@ -48,17 +46,7 @@ nothing_runs() {
     done
 }
 
-is_gone() { [ ! -e "/proc/$1" ] || grep -q '^State:.*Z' "/proc/$1/status"; }
-
-wait_until() {
-    local end=$((SECONDS + $1 + 1))
-
-    shift
-    until "$@"; do
-        [ "$SECONDS" -lt "$end" ] || return 1
-        sleep 0.02
-    done
-}
+is_gone() { ! is_running "$1"; }
 
 # A tree of our own, whose templates a test may break.
 own_tree() {
