@@ -32,8 +32,9 @@ LIBS_runnel := $(call pkg_libs,fcgi,-lfcgi) $(call pkg_libs,libcjson,-lcjson) $(
 LIBS_load   := $(call pkg_libs,libcurl,-lcurl) $(call pkg_libs,libcjson,-lcjson) $(LIBS_gen) -lm
 LIBS_test   := $(call pkg_libs,cmocka,-lcmocka)
 
-# What lab, test and test-all build, they build on all processors, unless make was told itself.
-JOBS := $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+# What lab, test and test-all build, they build on all processors, unless make was told itself: MAKEFLAGS
+# has its -j only when a recipe runs, so this is expanded late.
+JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # `make V=1` shows the commands.
 quiet = $(if $(V),,@echo '  $(1)  ' $@;)
