@@ -9,9 +9,7 @@ load harness.bash
 setup_file() { lab_open; }
 
 @test "the server that notices generates for nobody, the other one does" {
-    LOAD=$(dirname "$RUNNEL")/load
-    [ -x "$LOAD" ] || LOAD=$ROOT/build/bin/load
-    LOAD=$LOAD run --separate-stderr "$ROOT/scripts/accident" --slots 4 --duration $((4 * SLOW)) --leave 50 --tokens 50 \
+    run --separate-stderr "$ROOT/scripts/accident" --slots 4 --duration $((4 * SLOW)) --leave 50 --tokens 50 \
         --port "$(free_port)" --out "a folder" 3>&-
     echo "$output $stderr"
     [ "$status" -eq 0 ]

@@ -89,13 +89,9 @@ healthz_says() {
 }
 
 @test "kill -9 under the load client: every stream of it has failed, and none is called complete" {
-    local load
-
-    load=$(dirname "$RUNNEL")/load
-    [ -x "$load" ] || load=$ROOT/build/bin/load
     start_responder
     start_nginx
-    "$load" --unix-socket http.sock --streams 5 --prompt hello --tokens 1000 --json load.json \
+    "$LOAD" --unix-socket http.sock --streams 5 --prompt hello --tokens 1000 --json load.json \
         http://localhost/stream >load.out 2>&1 3>&- &
     pid=$!
     owned "$pid"
@@ -110,13 +106,9 @@ healthz_says() {
 }
 
 @test "nginx that goes away under the load client: it is refused, and does not spin" {
-    local load
-
-    load=$(dirname "$RUNNEL")/load
-    [ -x "$load" ] || load=$ROOT/build/bin/load
     start_responder
     start_nginx
-    "$load" --unix-socket http.sock --streams 3 --duration $((2 * SLOW)) --prompt hello --tokens 3 \
+    "$LOAD" --unix-socket http.sock --streams 3 --duration $((2 * SLOW)) --prompt hello --tokens 3 \
         --control ttft_ms=5 --control itl_ms=1 --json load.json http://localhost/stream \
         >load.out 2>&1 3>&- &
     pid=$!

@@ -8,6 +8,7 @@
 #
 # RUNNEL   the responder to test    (build/bin/runnel)
 # GEN      the token generator      (gen beside RUNNEL, else build/bin/gen)
+# LOAD     the load client          (load beside RUNNEL, else build/bin/load)
 # PYTHON   runs the peers           (python3)
 # SC2034: code and CLIENT are read by the tests. SC2238: head is a file of ours.
 # shellcheck shell=bash disable=SC2034,SC2238
@@ -26,6 +27,8 @@ lab_open() {
     RUNNEL=$(realpath -m "${RUNNEL:-$ROOT/build/bin/runnel}")
     GEN=$(realpath -m "${GEN:-$(dirname "$RUNNEL")/gen}")
     [ -x "$GEN" ] || GEN=$ROOT/build/bin/gen
+    LOAD=$(realpath -m "${LOAD:-$(dirname "$RUNNEL")/load}")
+    [ -x "$LOAD" ] || LOAD=$ROOT/build/bin/load
     if [ ! -x "$RUNNEL" ] || [ ! -x "$GEN" ]; then
         echo "no $RUNNEL or no $GEN: run make first" >&2
         return 1
@@ -44,7 +47,7 @@ lab_open() {
     TSAN_OPTIONS=log_path=sanitizer:halt_on_error=0
     UBSAN_OPTIONS=log_path=sanitizer:print_stacktrace=1
     RESPONDER_PID='' NGINX_PID=''
-    export RUNNEL GEN PYTHON SLOW LAB ASAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS
+    export RUNNEL GEN LOAD PYTHON SLOW LAB ASAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS
     export RESPONDER_PID NGINX_PID
     cd "$LAB" || return 1
 }

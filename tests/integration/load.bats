@@ -9,9 +9,6 @@ load harness
 
 setup_file() {
     lab_open
-    LOAD=$(dirname "$RUNNEL")/load
-    [ -x "$LOAD" ] || LOAD=$ROOT/build/bin/load
-    export LOAD
     start_responder --slots 400
     # connreq: how many requests the connection has had, for --keepalive.
     start_nginx "s|request=\$request_time|& connreq=\$connection_requests|"
