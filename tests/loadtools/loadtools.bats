@@ -131,6 +131,19 @@ with_fault() {
     done
 }
 
+@test "no token of the tokenizer is one that makes a prompt runnel refuses" {
+    "$ROOT/build/loadtools/guidellm/bin/python" - "$ROOT/build/loadtools/tokenizer" 2>/dev/null >prompts.jsonl <<'EOF'
+import json, sys
+from transformers import AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+for token in tokenizer.get_vocab().values():
+    print(json.dumps({"prompt": tokenizer.decode([token], skip_special_tokens=True) + "prompt"}))
+EOF
+    [ "$(wc -l <prompts.jsonl)" -gt 1000 ]
+    jq -e -n '[inputs.prompt | select(explode | index(0))] == []' prompts.jsonl
+}
+
 @test "GuideLLM reports the requests and tokens of the ledger, and got gen's text" {
     snippet guidellm.sh "$PORT"
     before=$(sums)
