@@ -9,19 +9,23 @@ const int64_t histogram_bounds_us[HISTOGRAM_BOUNDS] = {
     750000,   1000000,  1500000,  2000000,   3000000,   5000000,  7500000, 10000000, 15000000,
     20000000, 30000000, 60000000, 120000000, 300000000, 600000000};
 
+/* The bucket of each power of two: a search from there takes at most three steps, where a
+ * binary search takes six, each a branch that no processor predicts. */
+static const uint8_t bucket_of_power[] = {0,  0,  0,  0,  1,  2,  3,  4,  5,  7,
+                                          9,  11, 12, 14, 16, 19, 21, 23, 25, 27,
+                                          29, 31, 32, 34, 36, 38, 39, 40, 40, 41};
+
 unsigned histogram_bucket(int64_t duration_us)
 {
-    unsigned low = 0;
-    unsigned high = HISTOGRAM_BOUNDS;
-
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-        if (histogram_bounds_us[middle] < duration_us)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (duration_us <= 0)
+        return 0;
+    unsigned power = 63 - (unsigned)__builtin_clzll((unsigned long long)duration_us);
+    if (power >= sizeof(bucket_of_power))
+        return HISTOGRAM_BOUNDS;
+    unsigned bucket = bucket_of_power[power];
+    while (bucket < HISTOGRAM_BOUNDS && histogram_bounds_us[bucket] < duration_us)
+        bucket++;
+    return bucket;
 }
 
 int64_t histogram_percentile_us(const uint32_t counts[HISTOGRAM_BUCKETS], unsigned percent)

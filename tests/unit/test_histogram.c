@@ -32,6 +32,28 @@ static void test_buckets(void **state)
     assert_true(histogram_bucket(500) != histogram_bucket(1000));
 }
 
+/* Against a look at all bounds: around each power of two, and wherever else. */
+static void test_buckets_are_those_of_a_plain_search(void **state)
+{
+    (void)state;
+    for (int64_t duration_us = 0; duration_us < 3000000000;
+         duration_us += 1 + duration_us / 500) {
+        unsigned plain = 0;
+        while (plain < HISTOGRAM_BOUNDS && histogram_bounds_us[plain] < duration_us)
+            plain++;
+        assert_int_equal(histogram_bucket(duration_us), plain);
+    }
+    for (unsigned power = 0; power < 63; power++) {
+        int64_t duration_us = INT64_C(1) << power;
+        for (int64_t near_us = duration_us - 1; near_us <= duration_us + 1; near_us++) {
+            unsigned plain = 0;
+            while (plain < HISTOGRAM_BOUNDS && histogram_bounds_us[plain] < near_us)
+                plain++;
+            assert_int_equal(histogram_bucket(near_us), plain);
+        }
+    }
+}
+
 static void test_percentiles(void **state)
 {
     uint32_t counts[HISTOGRAM_BUCKETS] = {0};
@@ -57,6 +79,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds_ascend),
         cmocka_unit_test(test_buckets),
+        cmocka_unit_test(test_buckets_are_those_of_a_plain_search),
         cmocka_unit_test(test_percentiles),
     };
 
