@@ -22,14 +22,14 @@ enum { DATA_MAX_BYTES = 64 << 10 };
 
 struct stream {
     struct tokgen tokens;
-    struct reply_caller caller;
     enum sse_wire wire;
     bool stamps, ids, hints, tells_count;
-    struct fault fault;
     bool head_sent;
+    struct fault fault;
+    struct buffer data; /* of the event being written */
     /* Wall minus monotonic time when it was accepted: stamps are one clock, whatever is set. */
     int64_t wall_offset_us;
-    struct buffer data; /* of the event being written */
+    struct reply_caller caller;
 };
 
 static int stream_head(void *context, struct buffer *out)

@@ -30,6 +30,8 @@ struct sink_ops {
     int (*flush)(void *context);
     /* Whether a write of SINK_WRITE_MAX_BYTES and its flush would go through at once. */
     bool (*writable)(void *context);
+    /* It will be written to in a moment: memory may be brought near. */
+    void (*soon)(const void *context);
     /* Whether the peer has left or asked to stop. */
     enum sink_peer (*peer)(void *context);
     /* The reply is complete: flush it with its end. 0 or -1. */
@@ -90,32 +92,35 @@ struct generation_plan {
     size_t piece_bytes; /* most bytes a write; 0: SINK_WRITE_MAX_BYTES */
 };
 
+/* In the order of use, not of meaning: a token touches the first six cache lines and one of the
+ * histogram, and each has been out of the cache since the token before. */
 struct generation {
-    /* set by whoever submits it, with ledger.id, .route, .requested and .accepted_wall_us */
-    struct ledger_request ledger;
-    struct generation_plan plan;
-    struct encoder encoder;
-    struct sink sink;
-    int64_t accepted_us; /* monotonic: when the request was complete */
-
-    /* the engine's own */
-    int64_t due_us;         /* of the next token; CLOCK_NEVER while queued */
-    int64_t last_sent_us;   /* anything */
-    int64_t last_tokens_us; /* tokens */
-    struct buffer pending;  /* bytes that the sink has not taken; empty but for slow readers */
-    enum ledger_outcome ending; /* set once `pending` holds the reply's last bytes */
-    bool is_head_pending; /* `pending` begins with the head, which is not cut into pieces */
-    bool lost;     /* the client has gone, but cancel handling is off: generate for nobody */
-    bool stopped;  /* the encoder has said that no token follows */
-    uint64_t kept; /* tokens that the encoder keeps back */
-    uint32_t pace_errors[HISTOGRAM_BUCKETS];
-
     /* the pacer's own */
     int64_t wake_us;
     uint64_t order; /* first come, first served among equal wake times */
     int64_t blocked_since_us;
-    size_t heap_index;
+    uint32_t heap_ticket;
     bool in_heap, in_queue, has_slot, is_watched, is_blocked;
+
+    /* the engine's own */
+    bool is_head_pending; /* `pending` begins with the head, which is not cut into pieces */
+    bool lost;    /* the client has gone, but cancel handling is off: generate for nobody */
+    bool stopped; /* the encoder has said that no token follows */
+    enum ledger_outcome ending; /* set once `pending` holds the reply's last bytes */
+    uint64_t kept;              /* tokens that the encoder keeps back */
+    int64_t due_us;             /* of the next token; CLOCK_NEVER while queued */
+    int64_t last_sent_us;       /* anything */
+    int64_t last_tokens_us;     /* tokens */
+    struct buffer pending; /* bytes that the sink has not taken; empty but for slow readers */
+
+    /* set by whoever submits it, with ledger.id, .route, .requested and .accepted_wall_us */
+    struct encoder encoder;
+    struct sink sink;
+    struct generation_plan plan;
+    struct ledger_request ledger;
+    int64_t accepted_us; /* monotonic: when the request was complete */
+
+    uint32_t pace_errors[HISTOGRAM_BUCKETS];
     struct generation *next, *previous; /* in the queue */
 };
 

@@ -76,17 +76,17 @@ const char *ledger_detector_name(enum ledger_detector detector);
 /* One request, as the ring tells it. */
 struct ledger_request {
     uint64_t sequence; /* order of acceptance, from 1, over all processes and restarts */
-    char id[LEDGER_ID_MAX_BYTES + 1];
-    enum ledger_route route;
-    enum ledger_outcome outcome;
-    enum ledger_phase phase; /* now, or at its end */
-    enum ledger_detector detected_by;
     uint64_t requested, generated, delivered, discarded; /* tokens */
+    int64_t ttft_us;         /* acceptance to first token; -1 before it */
+    enum ledger_phase phase; /* now, or at its end */
+    enum ledger_outcome outcome;
+    enum ledger_route route;
+    enum ledger_detector detected_by;
     int64_t accepted_wall_us;
-    int64_t ttft_us;           /* acceptance to first token; -1 before it */
     int64_t duration_us;       /* acceptance to end; -1 while live */
     int64_t pace_error_p99_us; /* upper bound of its bucket; -1: no token, or not yet ended */
     int32_t pid;
+    char id[LEDGER_ID_MAX_BYTES + 1];
 };
 
 struct ledger_histogram_totals {

@@ -14,6 +14,12 @@ enum {
     SCRATCH_MAX_BYTES = 1 << 20, /* one event, its tokens escaped */
     /* Generations a turn: about a millisecond of work between two looks at the descriptors. */
     TURN_MAX_STEPS = 512,
+    /* Generations that fit the nearest cache together, and the parts of one that a token uses.
+     */
+    FETCH_COUNT = 8,
+    CACHE_LINE_BYTES = 64,
+    FETCH_BYTES = 6 * CACHE_LINE_BYTES,
+    FETCH_CONTEXT_BYTES = 2 * CACHE_LINE_BYTES,
 };
 
 struct pacer {
@@ -215,6 +221,29 @@ static void run(struct pacer *pacer, struct generation *generation)
     }
 }
 
+static void fetch(const void *memory, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += CACHE_LINE_BYTES)
+        __builtin_prefetch((const char *)memory + at, 1);
+}
+
+/*
+ * Have the processor bring what some generations need while it does something else. Among a
+ * thousand streams each token finds its twenty cache lines cold; waiting for them one after the
+ * other was a sixth of this thread's time a token (docs/performance.md).
+ */
+static void fetch_all(struct generation *const *due, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fetch(due[i], FETCH_BYTES);
+    for (size_t i = 0; i < count; i++) {
+        fetch(due[i]->encoder.context, FETCH_CONTEXT_BYTES);
+        fetch(due[i]->sink.context, FETCH_CONTEXT_BYTES);
+    }
+    for (size_t i = 0; i < count; i++)
+        due[i]->sink.ops->soon(due[i]->sink.context);
+}
+
 /* --- what the loop calls --- */
 
 static void refuse(struct pacer *pacer, struct generation *generation)
@@ -258,18 +287,19 @@ int64_t pacer_turn(struct pacer *pacer)
 {
     int64_t now = now_us(pacer);
     size_t count = 0;
-    struct generation *first;
 
     /* Taken out first: whoever queues up again during the turn waits for the next one. */
-    while (count < TURN_MAX_STEPS && (first = heap_first(&pacer->heap)) != NULL &&
-           first->wake_us <= now) {
+    while (count < TURN_MAX_STEPS && heap_first_us(&pacer->heap) <= now) {
+        struct generation *first = heap_first(&pacer->heap);
         heap_remove(&pacer->heap, first);
         pacer->due[count++] = first;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i % FETCH_COUNT == 0)
+            fetch_all(&pacer->due[i], count - i < FETCH_COUNT ? count - i : FETCH_COUNT);
         run(pacer, pacer->due[i]);
-    first = heap_first(&pacer->heap);
-    return first != NULL ? first->wake_us : CLOCK_NEVER;
+    }
+    return heap_first_us(&pacer->heap);
 }
 
 void pacer_peer_left(struct pacer *pacer, struct generation *generation,

@@ -77,6 +77,13 @@ static inline int fake_sink_flush(void *context)
     return sink->fails_at_flush ? fake_sink_fail(sink) : 0;
 }
 
+static inline void fake_sink_soon(const void *context)
+{
+    const struct fake_sink *sink = context;
+
+    assert_int_equal(sink->releases, 0);
+}
+
 static inline enum sink_peer fake_sink_peer(void *context)
 {
     struct fake_sink *sink = context;
@@ -117,6 +124,7 @@ static const struct sink_ops fake_sink_ops = {
     .write = fake_sink_write,
     .flush = fake_sink_flush,
     .writable = fake_sink_writable,
+    .soon = fake_sink_soon,
     .peer = fake_sink_peer,
     .end = fake_sink_end,
     .release = fake_sink_release,

@@ -37,8 +37,11 @@ static struct generation *first_of(struct generation *all, size_t count)
 static void check_places(const struct heap *heap)
 {
     for (size_t i = 0; i < heap->count; i++) {
-        assert_int_equal(heap->items[i]->heap_index, i);
-        assert_true(heap->items[i]->in_heap);
+        const struct generation *generation = heap->items[i].generation;
+        assert_true(generation->in_heap);
+        assert_int_equal(heap->items[i].ticket, generation->heap_ticket);
+        assert_int_equal(heap->places[generation->heap_ticket], i);
+        assert_int_equal(heap->items[i].wake_us, generation->wake_us);
     }
 }
 

@@ -117,6 +117,11 @@ static bool socket_writable(void *context)
     return false;
 }
 
+static void socket_soon(const void *context)
+{
+    (void)context;
+}
+
 static enum sink_peer socket_peer(void *context)
 {
     struct stream *stream = context;
@@ -157,6 +162,7 @@ static const struct sink_ops socket_ops = {
     .write = socket_write,
     .flush = socket_flush,
     .writable = socket_writable,
+    .soon = socket_soon,
     .peer = socket_peer,
     .end = socket_end,
     .release = socket_release,
