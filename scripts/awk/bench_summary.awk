@@ -1,7 +1,7 @@
 # Reads runs.tsv of tests/bench/run and prints a row for each level and peer, in the order in which
-# they came first: the number of runs, the median of each figure over them, and behind it how much it
-# is of the same figure of `base` (runnel): 2.00 is twice as much. `-` where there is nothing to
-# compare with.
+# they came first: the number of runs, the median of each figure over those that have it, and behind it
+# how much it is of the same figure of `base` (runnel): 2.00 is twice as much. `-` where no run has the
+# figure, or there is nothing to compare with.
 #
 #     awk [-v base=NAME] -f bench_summary.awk runs.tsv
 
@@ -24,9 +24,10 @@ NR == 1 {
         order[++keys] = key
         level[key] = $2
     }
-    n = ++runs[key]
+    runs[key]++
     for (i = 4; i <= columns; i++)
-        value[key, i, n] = $i
+        if ($i != "-")
+            value[key, i, ++count[key, i]] = $i
 }
 
 END {
@@ -38,13 +39,13 @@ END {
         key = order[k]
         line = key OFS runs[key]
         for (i = 4; i <= columns; i++)
-            line = line OFS sprintf("%.3f", median(key, i)) OFS ratio(key, level[key] OFS base, i)
+            line = line OFS (count[key, i] > 0 ? sprintf("%.3f", median(key, i)) : "-") OFS ratio(key, level[key] OFS base, i)
         print line
     }
 }
 
 function ratio(key, other, i,    against) {
-    if (!(other in runs))
+    if (!(count[other, i] > 0 && count[key, i] > 0))
         return "-"
     against = median(other, i)
     return against > 0 ? sprintf("%.2f", median(key, i) / against) : "-"
@@ -52,7 +53,7 @@ function ratio(key, other, i,    against) {
 
 # Of an even number of runs, the mean of the two in the middle.
 function median(key, i,    n, j, k, v, sorted) {
-    n = runs[key]
+    n = count[key, i]
     for (j = 1; j <= n; j++) {
         v = value[key, i, j] + 0
         for (k = j - 1; k > 0 && sorted[k] > v; k--)

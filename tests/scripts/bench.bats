@@ -33,8 +33,18 @@ END
     done
 }
 
+@test "what a run does not have is left out of the median" {
+    printf 'round\tlevel\tpeer\ta\n1\t1:1\trunnel\t-\n2\t1:1\trunnel\t3\n1\t1:1\tnode\t-\n' >"$BATS_TEST_TMPDIR/runs"
+    for awk in "${AWKS[@]}"; do
+        run program "$awk" bench_summary "$BATS_TEST_TMPDIR/runs"
+        echo "$awk: $output"
+        [ "${lines[1]}" = $'1:1\trunnel\t2\t3.000\t1.00' ]
+        [ "${lines[2]}" = $'1:1\tnode\t1\t-\t-' ]
+    done
+}
+
 @test "options that are none: 2, and what is allowed is told" {
-    for arguments in '--levels 100' '--levels 100:x' '--levels 0:20' '--peers apache' '--rounds 0' '--seconds 1.5' \
+    for arguments in '--levels 100' '--levels 100:x' '--levels 0:20' '--levels 5:0' '--levels 5:20:7' '--peers apache' '--rounds 0' '--seconds 1.5' \
         '--rounds' '--nonsense 1'; do
         # shellcheck disable=SC2086 # an option and its value
         run "$ROOT/tests/bench/run" $arguments
