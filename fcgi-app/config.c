@@ -95,6 +95,10 @@ static const struct setting settings[] = {
      "do not notice clients that leave: shows the damage, never for real use", NULL},
     {"read-timeout-s", KIND_SECONDS, AT(read_timeout_us), "60", 0, 86400,
      "seconds that a connection may take to send its request", NULL},
+    {"peer-timeout-s", KIND_SECONDS, AT(peer_timeout_us), "10", 0, 3600,
+     "seconds without a sign of the web server's host after which its TCP connections are "
+     "given up; 0: when the kernel does",
+     NULL},
     {"api-key-file", KIND_TEXT, AT(api_key_file), "", 0, 0,
      "keys, one a line, of which /v1/, /stream and /generate want one as a bearer token "
      "(SIGHUP "

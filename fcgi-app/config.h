@@ -45,6 +45,7 @@ struct config {
     bool ignore_cancel;
     /* connections */
     int64_t read_timeout_us;
+    int64_t peer_timeout_us; /* 0: the kernel's own */
     /* who may call */
     const char *api_key_file; /* "": anybody */
     const char *cors_origin;  /* "": no other origin's page */

@@ -172,7 +172,7 @@ static int start(struct server *server)
     set_signals();
     raise_descriptor_limit();
     if (listener_open(&server->listener, config->listen, (unsigned)config->socket_mode,
-                      error) != 0) {
+                      config->peer_timeout_us, error) != 0) {
         fail(error);
         return -1;
     }

@@ -14,8 +14,10 @@
 struct connection {
     int fd; /* blocking: libfcgi takes EAGAIN for an error; we read with MSG_DONTWAIT */
     struct record_parser parser;
-    struct buffer unread; /* came behind the request: looked at when it is answered */
-    uint16_t request_id;  /* of the request that is being answered */
+    struct buffer unread;     /* came behind the request: looked at when it is answered */
+    uint16_t request_id;      /* of the request that is being answered */
+    unsigned peer_timeout_ms; /* of TCP; 0: none */
+    bool is_unlimited;        /* tcp_limit_writing says so at the moment */
 
     /* the intake's own */
     int64_t active_us; /* when it came into its list */

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "fastcgi/tcp.h"
 
 enum {
     EVENTS_MAX = 128,
@@ -159,6 +160,7 @@ static void adopt(struct intake *intake, int fd)
     }
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     connection->fd = fd;
+    connection->peer_timeout_ms = tcp_peer_timeout_ms(fd);
     connection->active_us = clock_monotonic_us();
     record_init(&connection->parser, &intake->options.limits);
     buffer_init(&connection->unread, READ_BYTES);

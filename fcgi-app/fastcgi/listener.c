@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fastcgi/tcp.h"
+
 enum { BACKLOG = 4096 }; /* the kernel lowers it to net.core.somaxconn */
 
 static int fail(char error[LISTENER_ERROR_MAX_BYTES], const char *where, const char *why)
@@ -142,7 +144,7 @@ int listener_check(const char *where, char error[LISTENER_ERROR_MAX_BYTES])
 }
 
 int listener_open(struct listener *listener, const char *where, unsigned mode,
-                  char error[LISTENER_ERROR_MAX_BYTES])
+                  int64_t peer_timeout_us, char error[LISTENER_ERROR_MAX_BYTES])
 {
     int result;
 
@@ -155,6 +157,11 @@ int listener_open(struct listener *listener, const char *where, unsigned mode,
         result = open_unix(listener, where, where + 5, mode, error);
     else
         result = open_tcp(listener, where, error);
+    if (result == 0 && tcp_set_options(listener->fd, peer_timeout_us) != 0) {
+        snprintf(error, LISTENER_ERROR_MAX_BYTES,
+                 "--peer-timeout-s: the socket does not take it: %s", strerror(errno));
+        result = -1;
+    }
     if (result != 0)
         listener_close(listener);
     return result;

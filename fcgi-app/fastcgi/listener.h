@@ -1,6 +1,8 @@
 #ifndef RUNNEL_FASTCGI_LISTENER_H
 #define RUNNEL_FASTCGI_LISTENER_H
 
+#include <stdint.h>
+
 /*
  * The listening socket: the one that spawn-fcgi left on descriptor 0, or one of our own.
  * libfcgi's own FCGX_OpenSocket binds every address and exits when it cannot, so it is not
@@ -18,10 +20,10 @@ enum { LISTENER_ERROR_MAX_BYTES = 300 };
  * `error`. */
 int listener_check(const char *where, char error[LISTENER_ERROR_MAX_BYTES]);
 
-/* `where` as in --listen. The socket is non-blocking and close-on-exec. 0, or -1 with `error`.
- */
+/* `where` as in --listen. The socket is non-blocking and close-on-exec; `mode` is for a Unix
+ * socket that is made, `peer_timeout_us` for TCP (fastcgi/tcp.h). 0, or -1 with `error`. */
 int listener_open(struct listener *listener, const char *where, unsigned mode,
-                  char error[LISTENER_ERROR_MAX_BYTES]);
+                  int64_t peer_timeout_us, char error[LISTENER_ERROR_MAX_BYTES]);
 
 /* Close it, and remove a Unix socket that we made. */
 void listener_close(struct listener *listener);

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "fastcgi/tcp.h"
 
 enum {
     REQUEST_ID_MAX_BYTES = 64,
@@ -120,6 +121,16 @@ static size_t credit_of(int fd)
     return quarter < CREDIT_MAX_BYTES ? quarter : CREDIT_MAX_BYTES;
 }
 
+/* Off while the client does not read, which the stall timeout judges, and when the reply has
+ * been made: what is left of it may take its time. */
+static void limit_writing(struct connection *connection, bool limited)
+{
+    if (connection->is_unlimited == !limited)
+        return;
+    connection->is_unlimited = !limited;
+    tcp_limit_writing(connection->fd, connection->peer_timeout_ms, limited);
+}
+
 static int accept_fed(FCGX_Request *fcgx, int connection_fd)
 {
     FCGX_InitRequest(fcgx, -1, 0);
@@ -147,6 +158,7 @@ struct request *request_open(struct connection *connection, const struct request
     request->arrived_us = clock_monotonic_us();
     request->reply_lines = "";
     request->credit_max = credit_of(connection->fd);
+    limit_writing(connection, true);
     request->body_too_large = connection->parser.body_too_large;
     connection->request_id = connection->parser.request_id;
     if (record_take(&connection->parser, &records, &request->body) != 0 ||
@@ -254,8 +266,13 @@ static bool sink_writable(void *context)
     if (request->credit >= SINK_WRITE_MAX_BYTES + WRITE_OVERHEAD_BYTES)
         return true;
     /* An error counts as writable: the write will tell which. */
-    if (poll(&out, 1, 0) != 1 || out.revents == 0)
+    bool writable = poll(&out, 1, 0) == 1 && out.revents != 0;
+    if (!writable) {
+        limit_writing(request->connection, false);
         return false;
+    }
+    if (request->connection->is_unlimited && !tcp_has_unsent(request->connection->fd))
+        limit_writing(request->connection, true);
     request->credit = request->credit_max;
     return true;
 }
@@ -296,6 +313,7 @@ static int sink_end(void *context)
         request->failed = true;
     else
         request->ended = true;
+    limit_writing(request->connection, false);
     spend_credit(request);
     return request->failed ? -1 : 0;
 }

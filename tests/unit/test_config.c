@@ -80,6 +80,7 @@ static void test_defaults(void **state)
     assert_int_equal(config.drain_us, 30000000);
     assert_false(config.ignore_cancel);
     assert_int_equal(config.read_timeout_us, 60000000);
+    assert_int_equal(config.peer_timeout_us, 10000000);
 }
 
 static void test_a_flag_wins_over_the_environment(void **state)
@@ -174,6 +175,9 @@ static void test_values_taken(void **state)
         {"--stall-timeout", "RUNNEL_STALL_TIMEOUT", "0.25", AT(stall_timeout_us), 250000},
         {"--drain-s", "RUNNEL_DRAIN_S", "86400", AT(drain_us), INT64_C(86400000000)},
         {"--read-timeout-s", "RUNNEL_READ_TIMEOUT_S", "1.001", AT(read_timeout_us), 1001000},
+        {"--peer-timeout-s", "RUNNEL_PEER_TIMEOUT_S", "0", AT(peer_timeout_us), 0},
+        {"--peer-timeout-s", "RUNNEL_PEER_TIMEOUT_S", "3600", AT(peer_timeout_us),
+         INT64_C(3600000000)},
         {"--log-level", "RUNNEL_LOG_LEVEL", "debug", AT(log_level), LOG_DEBUG},
         {"--log-level", "RUNNEL_LOG_LEVEL", "error", AT(log_level), LOG_ERROR},
 #undef AT

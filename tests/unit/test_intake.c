@@ -34,7 +34,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { HELD_MAX = 64, BODY_MAX_BYTES = 1000 };
+enum { HELD_MAX = 64, BODY_MAX_BYTES = 1000, A_MINUTE_US = 60000000 };
 
 struct server {
     struct scratch scratch;
@@ -121,7 +121,7 @@ static void server_create(struct server *server, int64_t read_timeout_us)
     scratch_open(&server->scratch);
     snprintf(server->path, sizeof(server->path), "%s", scratch_file(&server->scratch, "sock"));
     snprintf(where, sizeof(where), "unix:%s", server->path);
-    if (listener_open(&server->listener, where, 0660, error) != 0)
+    if (listener_open(&server->listener, where, 0660, A_MINUTE_US, error) != 0)
         fail_msg("%s", error);
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->changed, NULL);
@@ -148,8 +148,6 @@ static void server_start(struct server *server)
 {
     assert_int_equal(pthread_create(&server->thread, NULL, run_intake, server), 0);
 }
-
-enum { A_MINUTE_US = 60000000 };
 
 static void server_open(struct server *server)
 {
