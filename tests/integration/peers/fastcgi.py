@@ -1,6 +1,7 @@
 """FastCGI records, by hand (the specification's section 8): what no well-behaved server sends.
 
     python3 fastcgi.py probe unix:PATH|PATH|HOST:PORT    0 when a responder answers there
+    python3 fastcgi.py get HOST:PORT PATH[?QUERY]        the body of its reply, without nginx
 """
 
 import json
@@ -114,8 +115,8 @@ class Wire:
 def address_of(text):
     if text.startswith("unix:"):
         return text[5:]
-    _, colon, port = text.rpartition(":")
-    return int(port) if colon else text
+    host, colon, port = text.rpartition(":")
+    return (host, int(port)) if colon else text
 
 
 def probe(address):
@@ -127,6 +128,13 @@ def probe(address):
 def healthz(address):
     status, _, body = Wire(address_of(address)).send(request("/healthz")).reply()
     lab.check((status, body) == (200, b"ok\n"), "healthz says", status, body)
+
+
+def get(address, target):
+    path, _, query = target.partition("?")
+    status, _, body = Wire(address_of(address)).send(request(path, query)).reply()
+    lab.check(status == 200, target, "says", status, body)
+    print(body.decode(), end="")
 
 
 def stream_of(wire, **controls):
@@ -153,6 +161,6 @@ def text_of(body):
 
 if __name__ == "__main__":
     try:
-        {"probe": probe, "healthz": healthz}[sys.argv[1]](sys.argv[2])
+        {"probe": probe, "healthz": healthz, "get": get}[sys.argv[1]](*sys.argv[2:])
     except (lab.Failure, OSError, TypeError, socket.timeout) as failure:
         sys.exit(f"fastcgi.py: {failure}")

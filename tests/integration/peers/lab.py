@@ -55,12 +55,12 @@ def percentile(values, percent):
 # --- connections ---
 
 def connect(address=HTTP, timeout=60):
-    """To a path, or to a port of this machine."""
+    """To a path, a port of this machine, or (host, port)."""
     if isinstance(address, str):
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     else:
         peer = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        address = ("127.0.0.1", address)
+        address = ("127.0.0.1", address) if isinstance(address, int) else address
     # Without a timeout, for it would make a full backlog an error at once (unix(7), EAGAIN).
     peer.connect(address)
     peer.settimeout(timeout)
