@@ -437,6 +437,44 @@ unheard() {
     tried_both
 }
 
+@test "next_upstream error timeout: a stream that has begun is not sent to the other host" {
+    local client clients=() status
+
+    front 'a b' "$RETRY"
+    before=$(sums)
+    # Each host gets one of each kind.
+    for kind in get post post get; do
+        begin_stream "$kind"
+        clients+=("$CLIENT")
+    done
+    wait_until 10 both_run 2
+    wait_until 10 shows a '.generated > '"$(jq .a.generated <<<"$before")"
+    cut_off a
+    for client in "${clients[@]}"; do
+        status=0
+        wait "$client" || status=$?
+        echo "$status"
+    done >statuses
+    cat statuses
+    [ "$(grep -cx 18 statuses)" = 2 ]
+    [ "$(grep -cx 0 statuses)" = 2 ]
+    wait_until 10 books_hold_on a
+    since "$before" a '.accepted == 2 and .cancelled == 2'
+    since "$before" b '.accepted == 2 and .done == 2'
+}
+
+# begin_stream get|post: of 6 s, longer than nginx takes to give a host up.
+begin_stream() {
+    case $1 in
+        get) start_get stream '/stream?prompt=hello&ttft_ms=0&itl_ms=20&max_tokens=300' ;;
+        post)
+            start_get stream /v1/completions -H 'Content-Type: application/json' \
+                -H 'X-Runnel-Ttft-Ms: 0' -H 'X-Runnel-Itl-Ms: 20' \
+                -d '{"model":"any","prompt":"hello","max_tokens":300,"stream":true}'
+            ;;
+    esac
+}
+
 @test "a client that does not read has --stall-timeout, longer than --peer-timeout-s" {
     start_host front -- --stall-timeout 5 --peer-timeout-s 1 --max-tokens-limit 10000000
     front front
