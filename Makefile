@@ -117,7 +117,8 @@ test-all: deps-test
 	@tests/loadtools/setup
 	@tests/tools/setup
 	@tests/proxies/setup
-	@tests/run clients browser loadtools proxies storm metrics
+	@tests/bench/setup
+	@tests/run clients browser loadtools proxies bench storm metrics
 
 clients: all
 	@scripts/deps --clients
