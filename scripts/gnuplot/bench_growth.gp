@@ -11,8 +11,8 @@ set ylabel "tokens a second"
 set yrange [0:*]
 plot "runnel.tsv" using 2:3 ls 1 title "one process", "runnel-2.tsv" using 2:3 ls 2 title "two processes"
 set ylabel "p99 of gaps, over, ms"
-plot "runnel.tsv" using 2:7 ls 1 title "one process", "runnel-2.tsv" using 2:7 ls 2 title "two processes"
+plot "runnel.tsv" using 2:6 ls 1 title "one process", "runnel-2.tsv" using 2:6 ls 2 title "two processes"
 set ylabel "MiB resident"
 set xlabel "streams, a token every 200 ms each"
-plot "runnel.tsv" using 2:($8/1024) ls 1 title "one process", "runnel-2.tsv" using 2:($8/1024) ls 2 title "two processes"
+plot "runnel.tsv" using 2:($7/1024) ls 1 title "one process", "runnel-2.tsv" using 2:($7/1024) ls 2 title "two processes"
 unset multiplot

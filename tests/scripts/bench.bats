@@ -55,3 +55,22 @@ END
     run "$ROOT/tests/bench/run" --help
     [ "$status" = 0 ]
 }
+
+@test "pictures of a summary; what is wrong with the arguments is told" {
+    command -v gnuplot >/dev/null || skip "gnuplot is not installed"
+    printf 'level\tpeer\truns\ttokens_per_s\tx\tboth_cpu_us\tx\tlateness_p99_ms\tx\tpeer_kib\tx\n' >"$BATS_TEST_TMPDIR/summary"
+    for peer in runnel runnel-2 floor node starlette; do
+        printf '%s\t%s\t1\t500\t1\t30\t1\t0.5\t1\t4000\t1\n' 10:20 "$peer" 100:20 "$peer" 1000:20 "$peer" \
+            20:0:500 "$peer" >>"$BATS_TEST_TMPDIR/summary"
+    done
+    for picture in levels growth; do
+        "$ROOT/tests/bench/draw" "$picture" "$BATS_TEST_TMPDIR/summary" "$BATS_TEST_TMPDIR/$picture.png"
+        [ "$(head -c 4 "$BATS_TEST_TMPDIR/$picture.png" | tail -c 3)" = PNG ]
+    done
+    for arguments in '' 'growth' 'other x y' 'levels /nonexistent y'; do
+        # shellcheck disable=SC2086 # arguments
+        run "$ROOT/tests/bench/draw" $arguments
+        echo "$arguments: $output"
+        [ "$status" = 2 ]
+    done
+}
