@@ -59,7 +59,7 @@ char *buffer_reserve(struct buffer *buffer, size_t len)
     return make_room(buffer, len, 0);
 }
 
-int buffer_append(struct buffer *buffer, const void *bytes, size_t len)
+int buffer_append_growing(struct buffer *buffer, const void *bytes, size_t len)
 {
     char *room = buffer_reserve(buffer, len);
 
@@ -69,16 +69,6 @@ int buffer_append(struct buffer *buffer, const void *bytes, size_t len)
         memcpy(room, bytes, len);
     buffer->len += len;
     return 0;
-}
-
-int buffer_append_text(struct buffer *buffer, const char *text)
-{
-    return buffer_append(buffer, text, strlen(text));
-}
-
-int buffer_append_char(struct buffer *buffer, char c)
-{
-    return buffer_append(buffer, &c, 1);
 }
 
 int buffer_append_u64(struct buffer *buffer, unsigned long long value)
