@@ -52,6 +52,14 @@ END
         [ "$status" = 2 ]
         [[ "$output" == *"${arguments%% *}"* ]]
     done
+    for arguments in '--levels ' '--peers ' '--levels 9999999999:20'; do
+        run "$ROOT/tests/bench/run" "${arguments%% *}" "${arguments#* }"
+        echo "$arguments: $output"
+        [ "$status" = 2 ]
+        [[ "$output" == *"${arguments%% *}"* ]]
+    done
+    BENCH_PORT=65536 run "$ROOT/tests/bench/run" --rounds 1 --seconds 1 --levels 1:20 --peers floor
+    [ "$status" = 2 ]
     run "$ROOT/tests/bench/run" --help
     [ "$status" = 0 ]
 }
