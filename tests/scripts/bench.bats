@@ -64,6 +64,23 @@ END
     [ "$status" = 0 ]
 }
 
+@test "what it cannot do: 3, and no row" {
+    [ -x "$ROOT/build/bench/floor" ] || skip "no build/bench/floor: tests/bench/setup makes it"
+    small=(--rounds 1 --seconds 1 --levels 1:20 --peers floor --out)
+    export BENCH_DIR=$BATS_TEST_TMPDIR/lab
+    mkdir -p "$BATS_TEST_TMPDIR/taken/runs.tsv"
+    for out in /dev/null/x '' "$BATS_TEST_TMPDIR/taken" /proc/self; do
+        run "$ROOT/tests/bench/run" "${small[@]}" "$out"
+        echo "$out: $output"
+        [ "$status" = 3 ]
+    done
+    BENCH_RUNNEL=/nonexistent run "$ROOT/tests/bench/run" "${small[@]}" "$BATS_TEST_TMPDIR"
+    echo "$output"
+    [ "$status" = 3 ]
+    [[ "$output" == *BENCH_RUNNEL* ]]
+    [ ! -e "$BATS_TEST_TMPDIR/runs.tsv" ]
+}
+
 @test "pictures of a summary; what is wrong with the arguments is told" {
     command -v gnuplot >/dev/null || skip "gnuplot is not installed"
     printf 'level\tpeer\truns\ttokens_per_s\tx\tboth_cpu_us\tx\tlateness_p99_ms\tx\tpeer_kib\tx\n' >"$BATS_TEST_TMPDIR/summary"
