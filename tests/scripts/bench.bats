@@ -81,6 +81,22 @@ END
     [ ! -e "$BATS_TEST_TMPDIR/runs.tsv" ]
 }
 
+@test "a port that is taken: 3, and nobody else is measured" {
+    [ -x "$ROOT/build/bench/floor" ] || skip "no build/bench/floor: tests/bench/setup makes it"
+    python3 -c 'import socket, time
+s = socket.create_server(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+time.sleep(60)' >"$BATS_TEST_TMPDIR/port" 3>&- &
+    other=$!
+    until [ -s "$BATS_TEST_TMPDIR/port" ]; do sleep 0.05; done
+    BENCH_PORT=$(cat "$BATS_TEST_TMPDIR/port") BENCH_DIR=$BATS_TEST_TMPDIR/lab run "$ROOT/tests/bench/run" --rounds 1 \
+        --seconds 1 --levels 1:20 --peers floor --out "$BATS_TEST_TMPDIR"
+    kill "$other"
+    echo "$output"
+    [ "$status" = 3 ]
+    [[ "$output" == *BENCH_PORT* ]]
+}
+
 @test "pictures of a summary; what is wrong with the arguments is told" {
     command -v gnuplot >/dev/null || skip "gnuplot is not installed"
     printf 'level\tpeer\truns\ttokens_per_s\tx\tboth_cpu_us\tx\tlateness_p99_ms\tx\tpeer_kib\tx\n' >"$BATS_TEST_TMPDIR/summary"
