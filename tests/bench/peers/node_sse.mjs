@@ -1,5 +1,5 @@
 // A plain Node.js server of token streams, as one writes it without a framework: one timer a token,
-// by absolute deadline. For comparison.
+// by absolute deadline, and none without a pace. For comparison.
 //
 //     node node_sse.mjs SOCKET        query: prompt, max_tokens (128), ttft_ms (200), itl_ms (25)
 import { chmodSync } from 'node:fs';
@@ -19,6 +19,7 @@ const server = createServer((request, response) => {
   let due = performance.now() + number(query, 'ttft_ms', 200);
   let sent = 0;
   let timer;
+  let immediate;
 
   response.writeHead(200, {
     'Content-Type': 'text/event-stream; charset=utf-8',
@@ -34,10 +35,20 @@ const server = createServer((request, response) => {
       return;
     }
     due += gap;
-    timer = setTimeout(tick, due - performance.now());
+    next();
   };
-  timer = setTimeout(tick, due - performance.now());
-  response.on('close', () => clearTimeout(timer));
+  // A timer waits a millisecond at least: without a pace the next token is written as soon as there is room.
+  const next = () => {
+    if (gap > 0 || sent === 0) timer = setTimeout(tick, due - performance.now());
+    else if (response.writableNeedDrain) response.once('drain', tick);
+    else immediate = setImmediate(tick);
+  };
+  next();
+  response.on('close', () => {
+    clearTimeout(timer);
+    clearImmediate(immediate);
+    response.off('drain', tick);
+  });
 });
 
 server.keepAliveTimeout = 0;
