@@ -151,6 +151,7 @@ static int start_intake(struct server *server)
         .limits = {.params_max_bytes = PARAMS_MAX_BYTES,
                    .body_max_bytes = config->body_max_bytes},
         .read_timeout_us = config->read_timeout_us,
+        .peer_timeout_us = config->peer_timeout_us,
         .handle = routes_handle,
         .context = &server->app,
     };

@@ -159,6 +159,8 @@ static void adopt(struct intake *intake, int fd)
         return;
     }
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    /* It may have connected while spawn-fcgi listened and we did not run yet. */
+    tcp_set_options(fd, intake->options.peer_timeout_us);
     connection->fd = fd;
     connection->peer_timeout_ms = tcp_peer_timeout_ms(fd);
     connection->active_us = clock_monotonic_us();

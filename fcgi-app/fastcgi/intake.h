@@ -20,6 +20,7 @@ struct intake_options {
     int listen_fd; /* stays the caller's */
     struct record_limits limits;
     int64_t read_timeout_us; /* for a request that was begun */
+    int64_t peer_timeout_us; /* of TCP; 0: none (fastcgi/tcp.h) */
     /* Takes the request over: it must be answered, or given away as a sink. Must not block. */
     void (*handle)(void *context, struct request *request);
     void *context;

@@ -55,14 +55,14 @@ static int set_peer_timeout(int fd, int64_t us)
     return set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-int tcp_set_options(int listen_fd, int64_t peer_timeout_us)
+int tcp_set_options(int fd, int64_t peer_timeout_us)
 {
-    if (!is_tcp(listen_fd))
+    if (!is_tcp(fd))
         return 0;
     /* With Nagle's algorithm a token waits until the one before has been acknowledged. */
-    if (set(listen_fd, IPPROTO_TCP, TCP_NODELAY, 1) != 0)
+    if (set(fd, IPPROTO_TCP, TCP_NODELAY, 1) != 0)
         return -1;
-    return peer_timeout_us > 0 ? set_peer_timeout(listen_fd, peer_timeout_us) : 0;
+    return peer_timeout_us > 0 ? set_peer_timeout(fd, peer_timeout_us) : 0;
 }
 
 unsigned tcp_peer_timeout_ms(int fd)

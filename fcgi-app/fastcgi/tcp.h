@@ -11,11 +11,12 @@
  */
 
 /*
- * Set up a listening socket. Linux hands its options on to what is accepted on it. After
+ * Set up a listening socket, or one that was accepted. Linux hands the options of a listener on
+ * to what connects from then on, but not to what has connected already. After
  * `peer_timeout_us` without a sign of life a connection fails with ETIMEDOUT, whether or not
  * anything is sent meanwhile; 0: when the kernel gives up. 0, or -1 with errno.
  */
-int tcp_set_options(int listen_fd, int64_t peer_timeout_us);
+int tcp_set_options(int fd, int64_t peer_timeout_us);
 
 /* The peer timeout that an accepted socket was given; 0: none, or not TCP. */
 unsigned tcp_peer_timeout_ms(int fd);

@@ -91,6 +91,30 @@ static void test_what_a_connection_inherits(void **state)
     }
 }
 
+/* A web server that connects while the program is still starting. */
+static void test_who_connected_before_the_listener_was_set_up(void **state)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(address);
+    struct pair pair = {.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+                        .client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+
+    (void)state;
+    assert_int_equal(bind(pair.listener, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(listen(pair.listener, 1), 0);
+    assert_int_equal(getsockname(pair.listener, (struct sockaddr *)&address, &len), 0);
+    assert_int_equal(connect(pair.client, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(tcp_set_options(pair.listener, 10000000), 0);
+    pair.accepted = accept4(pair.listener, NULL, NULL, SOCK_CLOEXEC);
+    assert_int_equal(tcp_peer_timeout_ms(pair.accepted), 0);
+    assert_int_equal(tcp_set_options(pair.accepted, 10000000), 0);
+    assert_int_equal(tcp_peer_timeout_ms(pair.accepted), 10000);
+    assert_true(option(pair.accepted, IPPROTO_TCP, TCP_NODELAY));
+    assert_true(option(pair.accepted, SOL_SOCKET, SO_KEEPALIVE));
+    pair_close(&pair);
+}
+
 static void test_no_peer_timeout(void **state)
 {
     struct pair pair;
@@ -153,6 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_connection_inherits),
+        cmocka_unit_test(test_who_connected_before_the_listener_was_set_up),
         cmocka_unit_test(test_no_peer_timeout),
         cmocka_unit_test(test_the_limit_is_taken_off_and_put_back),
         cmocka_unit_test(test_unsent_bytes),
