@@ -10,6 +10,6 @@ draw_picture() {
     esac
     cp -- "$here/gnuplot/style.gp" "$here/gnuplot/$1.gp" "$TMP"
     (cd -- "$TMP" && gnuplot -e "terminal_name='$terminal'; out='picture'; $3" "$1.gp") 2>"$TMP/err" ||
-        could_not_run "gnuplot: $(grep -m 1 . "$TMP/err")"
+        could_not_run "gnuplot: $(grep -v ' warning: ' "$TMP/err" | grep -m 1 .)"
     cat -- "$TMP/picture" >"$4" || could_not_run "cannot write $4"
 }

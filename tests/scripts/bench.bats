@@ -114,4 +114,16 @@ time.sleep(60)' >"$BATS_TEST_TMPDIR/port" 3>&- &
         echo "$arguments: $output"
         [ "$status" = 2 ]
     done
+    run "$ROOT/tests/bench/draw" --help
+    [ "$status" = 0 ]
+    [[ "$output" == *tests/bench/draw* ]]
+    # What is no summary is told as such, and names no file.
+    mkdir "$BATS_TEST_TMPDIR/tmp"
+    printf '10:20\t../outside\t1\t500\n' >>"$BATS_TEST_TMPDIR/summary"
+    TMPDIR=$BATS_TEST_TMPDIR/tmp "$ROOT/tests/bench/draw" growth "$BATS_TEST_TMPDIR/summary" "$BATS_TEST_TMPDIR/growth.png"
+    [ -z "$(ls "$BATS_TEST_TMPDIR/tmp")" ]
+    run "$ROOT/tests/bench/draw" growth /dev/null "$BATS_TEST_TMPDIR/none.png"
+    echo "$output"
+    [ "$status" = 3 ]
+    [[ "$output" == *'No data'* ]]
 }
