@@ -5,6 +5,10 @@
 bats_require_minimum_version 1.5.0
 load awk.bash
 
+setup() {
+    export BENCH_DIR=$BATS_TEST_TMPDIR/lab
+}
+
 @test "medians of odd and even counts, and ratios to runnel, level by level" {
     printf '%s\t' round level peer a >"$BATS_TEST_TMPDIR/runs"
     printf 'b\n' >>"$BATS_TEST_TMPDIR/runs"
@@ -67,7 +71,6 @@ END
 @test "what it cannot do: 3, and no row" {
     [ -x "$ROOT/build/bench/floor" ] || skip "no build/bench/floor: tests/bench/setup makes it"
     small=(--rounds 1 --seconds 1 --levels 1:20 --peers floor --out)
-    export BENCH_DIR=$BATS_TEST_TMPDIR/lab
     mkdir -p "$BATS_TEST_TMPDIR/taken/runs.tsv"
     for out in /dev/null/x '' "$BATS_TEST_TMPDIR/taken" /proc/self; do
         run "$ROOT/tests/bench/run" "${small[@]}" "$out"
@@ -89,12 +92,32 @@ print(s.getsockname()[1], flush=True)
 time.sleep(60)' >"$BATS_TEST_TMPDIR/port" 3>&- &
     other=$!
     until [ -s "$BATS_TEST_TMPDIR/port" ]; do sleep 0.05; done
-    BENCH_PORT=$(cat "$BATS_TEST_TMPDIR/port") BENCH_DIR=$BATS_TEST_TMPDIR/lab run "$ROOT/tests/bench/run" --rounds 1 \
+    BENCH_PORT=$(cat "$BATS_TEST_TMPDIR/port") run "$ROOT/tests/bench/run" --rounds 1 \
         --seconds 1 --levels 1:20 --peers floor --out "$BATS_TEST_TMPDIR"
     kill "$other"
     echo "$output"
     [ "$status" = 3 ]
     [[ "$output" == *BENCH_PORT* ]]
+}
+
+@test "a terminal that is closed: nothing is left running" {
+    [ -x "$ROOT/build/bench/floor" ] || skip "no build/bench/floor: tests/bench/setup makes it"
+    BENCH_PORT=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])')
+    export BENCH_PORT
+    "$ROOT/tests/bench/run" --rounds 1 --seconds 20 --levels 1:20 --peers floor --out "$BATS_TEST_TMPDIR" 3>&- &
+    bench=$!
+    until [ -e "$BENCH_DIR/load.txt" ]; do sleep 0.05; done
+    nginx=$(cat "$BENCH_DIR/nginx.pid")
+    kill -s HUP "$bench"
+    # The load client, in the foreground, is not told: a terminal would.
+    for _ in {1..100}; do
+        pkill -x -P "$bench" load && break
+        sleep 0.05
+    done
+    status=0
+    wait "$bench" || status=$?
+    [ "$status" = 129 ]
+    run ! kill "$nginx"
 }
 
 @test "pictures of a summary; what is wrong with the arguments is told" {
