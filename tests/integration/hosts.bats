@@ -274,7 +274,6 @@ since() {
 # nginx_gave_up COUNT: on so many connections to a host.
 nginx_gave_up() { [ "$(grep -c 'recv() failed (110' error.log)" -ge "$1" ]; }
 
-
 @test "in decode, prefill, a stall and a reply in one piece: each slot is given back, once" {
     front a
     before=$(sums)

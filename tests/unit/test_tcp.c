@@ -22,21 +22,39 @@ struct pair {
     int listener, client, accepted;
 };
 
-static void pair_open(struct pair *pair, int64_t peer_timeout_us)
+static void pair_listen(struct pair *pair)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(address);
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
     pair->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(pair->listener, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(bind(pair->listener, (const struct sockaddr *)&address, sizeof(address)),
+                     0);
     assert_int_equal(listen(pair->listener, 1), 0);
-    assert_int_equal(tcp_set_options(pair->listener, peer_timeout_us), 0);
+}
+
+static void pair_connect(struct pair *pair)
+{
+    struct sockaddr_in address;
+    socklen_t len = sizeof(address);
+
     assert_int_equal(getsockname(pair->listener, (struct sockaddr *)&address, &len), 0);
     pair->client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(pair->client, (struct sockaddr *)&address, len), 0);
+}
+
+static void pair_accept(struct pair *pair)
+{
     pair->accepted = accept4(pair->listener, NULL, NULL, SOCK_CLOEXEC);
     assert_true(pair->accepted >= 0);
+}
+
+static void pair_open(struct pair *pair, int64_t peer_timeout_us)
+{
+    pair_listen(pair);
+    assert_int_equal(tcp_set_options(pair->listener, peer_timeout_us), 0);
+    pair_connect(pair);
+    pair_accept(pair);
 }
 
 static void pair_close(struct pair *pair)
@@ -94,19 +112,13 @@ static void test_what_a_connection_inherits(void **state)
 /* A web server that connects while the program is still starting. */
 static void test_who_connected_before_the_listener_was_set_up(void **state)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(address);
-    struct pair pair = {.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
-                        .client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    struct pair pair;
 
     (void)state;
-    assert_int_equal(bind(pair.listener, (struct sockaddr *)&address, sizeof(address)), 0);
-    assert_int_equal(listen(pair.listener, 1), 0);
-    assert_int_equal(getsockname(pair.listener, (struct sockaddr *)&address, &len), 0);
-    assert_int_equal(connect(pair.client, (struct sockaddr *)&address, len), 0);
+    pair_listen(&pair);
+    pair_connect(&pair);
     assert_int_equal(tcp_set_options(pair.listener, 10000000), 0);
-    pair.accepted = accept4(pair.listener, NULL, NULL, SOCK_CLOEXEC);
+    pair_accept(&pair);
     assert_int_equal(tcp_peer_timeout_ms(pair.accepted), 0);
     assert_int_equal(tcp_set_options(pair.accepted, 10000000), 0);
     assert_int_equal(tcp_peer_timeout_ms(pair.accepted), 10000);
