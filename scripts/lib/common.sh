@@ -109,7 +109,7 @@ json() {
 # figure FILE NAME: one value of a file of NAME=VALUE lines.
 figure() { sed -n "s/^$2=//p" "$1"; }
 
-# milliseconds US: 1234 -> 1.234
+# milliseconds US: 1234 -> 1.234; so also seconds, of milliseconds
 milliseconds() { printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)); }
 
 # Milliseconds of the wall clock, for differences.
